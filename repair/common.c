@@ -89,12 +89,6 @@ int rep_key_compare(const void *a, const void *b)
     return order != 0 ? order : rep_order(x->length, y->length);
 }
 
-struct rep_key rep_key_system(uint8_t kind, uint32_t number)
-{
-    return (struct rep_key){NF2_SYSTEM_ID, 5, {kind, (uint8_t)(number >> 24),
-                            (uint8_t)(number >> 16), (uint8_t)(number >> 8), (uint8_t)number}};
-}
-
 uint32_t rep_key_value(const struct rep_key *key)
 {
     uint32_t value = 0;

@@ -84,7 +84,9 @@ bool rep_is_piece(const struct rep_entry *entry)
 
 bool rep_is_orphan(const struct repair *r, uint32_t id)
 {
-    const struct rep_key key = rep_key_system(NF2_KEY_ORPHAN, id);
+    const struct rep_key key = {NF2_SYSTEM_ID, 5, {NF2_KEY_ORPHAN, (uint8_t)(id >> 24),
+                                (uint8_t)(id >> 16), (uint8_t)(id >> 8), (uint8_t)id}};
+
     return rep_entry_there(r, &key);
 }
 
@@ -219,7 +221,7 @@ static bool add_piece(struct reading *f, const struct rep_entry *entry, const st
         add_frames(f, piece);
     } else if (piece->kind == NF2_PIECE_DATA) {
         add(f, piece->length, rep_at(f->r, piece->block, piece->within), false);
-        f->item->unchecked += piece->length;
+        f->item->out.unchecked += piece->length;
     } else {
         add(f, piece->length, NULL, false);
     }

@@ -86,7 +86,6 @@ void rep_group_apply(struct repair *r)
     if (!found || r->state.odd_group) {
         rep_find(r, REPAIR_GROUP, block, at, 0, 0,
                  "A committed change of several leaves cannot be read.");
-        rep_note(r, REPAIR_NOTE_BATCH, block, 1, NULL, NULL);
-        r->lossy = true;
+        r->summary.names_lost = true;
     }
 }

@@ -59,7 +59,6 @@ struct rep_key {
     uint8_t length, bytes[NF2_KEY_MAX + 1];     /* one more, for the key behind a longest one */
 };
 int rep_key_compare(const void *a, const void *b);  /* also of structures that begin with a key */
-struct rep_key rep_key_system(uint8_t kind, uint32_t number);
 uint32_t rep_key_value(const struct rep_key *key);  /* the number that its last four bytes are */
 uint32_t rep_key_load(const uint8_t *p, uint32_t room, struct rep_key *key);    /* bytes, 0: none */
 uint32_t rep_varint(const uint8_t *p, uint32_t room, uint32_t *value);          /* the same */
@@ -97,19 +96,26 @@ struct rep_log {
     unsigned torns;
     /* read in spite of damage: places without a record; records of which a bit was turned over */
     unsigned lost, mended;
-    uint16_t last_doubt;        /* the last of these that may never have been finished */
+    uint16_t last_lost;         /* the last of these places */
     unsigned mended_heads;      /* pages of which a bit of the epoch was turned over */
+    /* while it is read: where, and the epoch there; that of the last record before the bad page */
+    struct repair *r;
+    uint32_t at;
+    uint16_t epoch, front_epoch;
+    bool tolerant;
 };
 
 enum rep_place { REP_RECORD = 1, REP_BLANK = 0, REP_INVALID = -1 };
 
 uint16_t rep_epoch_code(uint32_t number);
+/* From one epoch to a later one; their numbers come round. */
+static inline uint32_t rep_sessions(uint32_t from, uint32_t to) { return (to - from) & 0xFFFu; }
 /* The epoch of a page, with one bit turned over where that makes sense of its first record. */
 uint16_t rep_page_epoch(struct repair *r, uint32_t block, uint32_t page);
 enum rep_place rep_record_at(struct repair *r, uint32_t block, uint32_t at, uint16_t epoch,
                              struct rep_record *record);
 /* The record at a block's beginning, whose type and length must be these, mended where need be. */
-bool rep_record_first(struct repair *r, uint32_t block, uint8_t type, uint32_t length, bool mend,
+bool rep_record_first(struct repair *r, uint32_t block, uint8_t type, uint32_t length,
                       struct rep_record *record);
 uint32_t rep_record_next(const struct repair *r, const struct rep_record *record);
 /* `tolerant`: also what is behind damage. It stays until the next call. */
@@ -164,7 +170,7 @@ struct rep_node {
     uint16_t last_epoch;        /* of the last record */
     bool whole;                 /* as the core reads it, all is in order */
     unsigned lost;              /* places where records are lost */
-    bool lost_tail;             /* some are lost among the changes, or in doubt */
+    bool lost_tail;             /* some are lost among the changes */
     bool base_whole;            /* none is lost of its sorted part */
 };
 
@@ -218,16 +224,16 @@ bool rep_is_orphan(const struct repair *r, uint32_t id);
 struct item {
     struct repair_item out;
     uint32_t id;                /* of a directory or a map */
-    uint32_t unchecked;         /* bytes without a check */
     uint8_t trust;              /* of the piece that can be trusted least */
     REP_LIST(struct rep_part) parts;
 };
 /* Reads the map with the item's id; where it has none what is in the entry. */
 void rep_content_read(struct repair *r, const struct rep_entry *entry, struct item *item);
 
-struct note {
-    struct repair_note out;
+struct finding {
+    struct repair_finding out;
     struct rep_range keys;      /* they become texts when the names are known */
+    bool named;                 /* there are any */
 };
 
 /*
@@ -264,8 +270,8 @@ struct repair {
     uint32_t *places, places_room;  /* numbers of items, and 1, by their paths and ids */
     uint32_t lost_found;        /* the same of /lost+found */
     uint32_t torn[4096];        /* by epoch: block of an unfinished write, and 1 */
-    REP_LIST(struct repair_finding) findings;
-    REP_LIST(struct note) notes;
+    REP_LIST(struct finding) findings;
+    struct finding unkept;      /* the last one that is no part of them */
     unsigned wrong;
     bool lossy, left_out;
     struct repair_summary summary;
@@ -283,14 +289,12 @@ static inline bool rep_on_record(const struct repair *r, uint32_t block, uint8_t
     return (r->record[block] & what) != 0;
 }
 
-/* `text` as for printf; its numbers are %u. */
-void rep_find(struct repair *r, enum repair_kind kind, uint32_t block, uint32_t offset,
-              uint32_t number, uint32_t id, const char *text, ...)
+/* `text` as for printf; its numbers are %u. What it returns may be given names, until the next. */
+struct finding *rep_find(struct repair *r, enum repair_kind kind, uint32_t block, uint32_t offset,
+                         uint32_t number, uint32_t id, const char *text, ...)
     __attribute__((format(printf, 7, 8)));
 #define REP_FIND_AT(r, kind, entry, number, ...) \
     rep_find(r, kind, (entry)->block, (entry)->at, number, (entry)->key.id, __VA_ARGS__)
-void rep_note(struct repair *r, enum repair_note_kind kind, uint32_t block, uint32_t number,
-              const struct rep_key *from, const struct rep_key *below);     /* NULL: none */
 /* What is wrong with a log. `damage`: the first place of it, 0: none. */
 void rep_log_report(struct repair *r, const struct rep_log *log, enum repair_kind kind, uint32_t id,
                     uint32_t damage);

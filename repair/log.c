@@ -142,13 +142,13 @@ uint16_t rep_page_epoch(struct repair *r, uint32_t block, uint32_t page)
     return stored;
 }
 
-bool rep_record_first(struct repair *r, uint32_t block, uint8_t type, uint32_t length, bool mend,
+bool rep_record_first(struct repair *r, uint32_t block, uint8_t type, uint32_t length,
                       struct rep_record *record)
 {
     uint16_t epoch = rep_page_epoch(r, block, 0);
-    bool there = epoch != NF2_LOG_BLANK &&
+    bool there = epoch == rep_epoch_code(epoch) &&
                  (rep_record_at(r, block, NF2_PAGE_HEAD, epoch, record) == REP_RECORD ||
-                  (mend && record_mend(r, block, NF2_PAGE_HEAD, epoch, record)));
+                  record_mend(r, block, NF2_PAGE_HEAD, epoch, record));
 
     record->mended = there && (record->mended || epoch != rep_get16(rep_at(r, block, 0)));
     return there && record->type == type && record->length == length;
@@ -156,13 +156,15 @@ bool rep_record_first(struct repair *r, uint32_t block, uint8_t type, uint32_t l
 
 /* ---- the whole log --------------------------------------------------------------------------- */
 
-struct scan {
-    struct repair *r;
-    struct rep_log *log;
-    uint32_t at;
-    uint16_t epoch, front_epoch;    /* of the page; of the last record in front of the bad one */
-    bool tolerant;
-};
+static uint16_t word(const struct rep_log *log, uint32_t at)
+{
+    return rep_get16(rep_at(log->r, log->block, at));
+}
+
+static enum rep_place record_at(const struct rep_log *log, uint32_t at, struct rep_record *record)
+{
+    return rep_record_at(log->r, log->block, at, log->epoch, record);
+}
 
 static void damaged(struct rep_log *log, uint32_t at)
 {
@@ -170,13 +172,13 @@ static void damaged(struct rep_log *log, uint32_t at)
 }
 
 /* A session is on record when its anchor is: its anchors may be cut again and again. */
-static bool super(const struct scan *scan)
+static bool super(const struct rep_log *log)
 {
-    return scan->log->block < NF2_SUPER_BLOCKS;
+    return log->block < NF2_SUPER_BLOCKS;
 }
 
 /* Does a record of another program follow an invalid one in its page, if that has this length? */
-static bool goes_on_behind(const struct scan *scan, struct rep_record place, uint32_t length)
+static bool goes_on_behind(const struct rep_log *log, struct rep_record place, uint32_t length)
 {
     uint32_t last = page_end(place.at), next;
     bool more;
@@ -184,9 +186,8 @@ static bool goes_on_behind(const struct scan *scan, struct rep_record place, uin
     place.end = (uint16_t)(length < NF2_RECORD_OVERHEAD ? last : place.at + length);
     do {
         more = place.more;
-        next = place.end < last ? rep_record_next(scan->r, &place) : last;
-        if (next >= last ||
-            rep_record_at(scan->r, scan->log->block, next, scan->epoch, &place) != REP_RECORD) {
+        next = place.end < last ? rep_record_next(log->r, &place) : last;
+        if (next >= last || record_at(log, next, &place) != REP_RECORD) {
             return false;
         }
     } while (more);
@@ -194,121 +195,113 @@ static bool goes_on_behind(const struct scan *scan, struct rep_record place, uin
 }
 
 /* A place that is invalid: torn, or damaged. */
-static void note_invalid(struct scan *scan, const struct rep_record *place)
+static void note_invalid(struct rep_log *log, const struct rep_record *place)
 {
-    struct rep_log *log = scan->log;
-    uint32_t stored = rep_get16(rep_at(scan->r, scan->log->block, place->at));
-
     if (log->torns > 0 && log->last_torn == place->at) {
         return; /* looked at as a part of a group, and again in its page */
     }
     log->first_torn = log->torns++ == 0 ? place->at : log->first_torn;
     log->last_torn = place->at;
-    if (log->bad && log->bad_epoch == scan->epoch && !super(scan)) {
+    if (log->bad && log->bad_epoch == log->epoch && !super(log)) {
         /* two cuts in one session: the core takes both for unfinished writes */
         damaged(log, place->at);
     }
     for (uint32_t turn = 0; turn <= LENGTH_MOST; turn = turn == 0 ? 1 : turn << 1) {
-        if (goes_on_behind(scan, *place, (stored ^ turn) & LENGTH_MOST)) {
+        if (goes_on_behind(log, *place, (word(log, place->at) ^ turn) & LENGTH_MOST)) {
             damaged(log, place->at);
             return;
         }
     }
 }
 
-static void note_valid(struct scan *scan, uint32_t end, bool whole)
+static void note_valid(struct rep_log *log, uint32_t end, bool whole)
 {
-    struct rep_log *log = scan->log;
-
-    if (whole && log->bad && !super(scan) &&
-        (log->bad_epoch == scan->epoch || scan->front_epoch == scan->epoch || log->last_end == 0)) {
-        damaged(log, scan->at); /* within a session nothing is written behind a torn program */
+    if (whole && log->bad && !super(log) &&
+        (log->bad_epoch == log->epoch || log->front_epoch == log->epoch || log->last_end == 0)) {
+        damaged(log, log->at); /* within a session nothing is written behind a torn program */
     }
     log->last_end = end;
-    log->last_epoch = scan->epoch;
+    log->used_end = rep_max(log->used_end, page_end(end - 1));
+    log->last_epoch = log->epoch;
     log->dirty_end = false;
 }
 
-static void leave_page(struct scan *scan, bool invalid)
+static void leave_page(struct rep_log *log, bool invalid)
 {
-    struct rep_log *log = scan->log;
-    const struct repair *r = scan->r;
+    const struct repair *r = log->r;
 
     if (invalid) {
         log->bad = log->dirty_end = true;
-        log->bad_epoch = scan->epoch;
-        scan->front_epoch = log->last_end != 0 ? log->last_epoch : scan->epoch;
-        bool now = scan->epoch == r->epoch || scan->front_epoch == r->epoch || log->last_end == 0;
+        log->bad_epoch = log->epoch;
+        log->front_epoch = log->last_end != 0 ? log->last_epoch : log->epoch;
+        bool now = log->epoch == r->epoch || log->front_epoch == r->epoch || log->last_end == 0;
         if ((now && r->epoch_known && r->state.clean) || r->never_cut) {
-            damaged(log, scan->at);
+            damaged(log, log->at);
         }
     }
-    scan->at = page_end(scan->at);
+    log->at = page_end(log->at);
 }
 
 /* The record behind one of a group: in its page, or at the next one's beginning. */
-static enum rep_place next_of_group(const struct scan *scan, struct rep_record *record)
+static enum rep_place next_of_group(const struct rep_log *log, struct rep_record *record)
 {
-    struct repair *r = scan->r;
-    uint32_t at = rep_record_next(r, record), page = page_end(at - 1);
-    enum rep_place found = at == page ? REP_BLANK :
-                                        rep_record_at(r, scan->log->block, at, scan->epoch, record);
+    uint32_t at = rep_record_next(log->r, record), page = page_end(at - 1);
+    enum rep_place found = at == page ? REP_BLANK : record_at(log, at, record);
 
-    if (found != REP_BLANK || page >= r->log_bytes ||
-        rep_get16(rep_at(r, scan->log->block, page)) != scan->epoch) {
-        return found;
+    if (found == REP_BLANK && page < log->r->log_bytes && word(log, page) == log->epoch) {
+        found = record_at(log, page + NF2_PAGE_HEAD, record);
     }
-    return rep_record_at(r, scan->log->block, page + NF2_PAGE_HEAD, scan->epoch, record);
+    return found;
 }
 
 /*
  * Takes the records of a group, if it is whole; else the page is left. In a damaged log records
  * count one by one.
  */
-static void take(struct scan *scan, struct rep_record record)
+static void take(struct rep_log *log, struct rep_record record)
 {
-    struct rep_log *log = scan->log;
     size_t before = log->records.count;
     enum rep_place found = REP_RECORD;
     uint32_t end;
 
     do {
-        REP_ADD(scan->r, &log->records, record);
-        end = rep_record_next(scan->r, &record);
-        log->used_end = rep_max(log->used_end, page_end(record.at));
-    } while (record.more && !scan->tolerant &&
-             (found = next_of_group(scan, &record)) == REP_RECORD);
+        REP_ADD(log->r, &log->records, record);
+        end = rep_record_next(log->r, &record);
+    } while (record.more && !log->tolerant && (found = next_of_group(log, &record)) == REP_RECORD);
     if (found == REP_INVALID) {
-        note_invalid(scan, &record);
+        note_invalid(log, &record);
     }
-    note_valid(scan, end, found == REP_RECORD);
+    note_valid(log, end, found == REP_RECORD);
     if (found != REP_RECORD) {
         log->records.count = before;
-        leave_page(scan, true);
+        leave_page(log, true);
         return;
     }
     log->whole = record.more ? log->whole : log->records.count;
     log->mended += record.mended;
-    log->last_doubt = record.mended && !scan->r->state.clean ? record.at : log->last_doubt;
-    scan->at = end;
+    log->at = end;
+}
+
+static void note_lost(struct rep_log *log, uint32_t at)
+{
+    log->lost++;
+    log->last_lost = (uint16_t)at;
 }
 
 /* Behind damage: the record with a bit turned over, or the page's next place with a valid one. */
-static bool go_on(struct scan *scan)
+static bool go_on(struct rep_log *log)
 {
-    struct repair *r = scan->r;
-    uint32_t end = page_end(scan->at);
+    uint32_t end = page_end(log->at);
     struct rep_record record;
 
-    if (record_mend(r, scan->log->block, scan->at, scan->epoch, &record)) {
-        take(scan, record);
+    if (record_mend(log->r, log->block, log->at, log->epoch, &record)) {
+        take(log, record);
         return true;
     }
-    scan->log->lost++;
-    scan->log->last_doubt = (uint16_t)scan->at;
-    for (uint32_t at = scan->at + 1; at + NF2_RECORD_OVERHEAD < end; at++) {
-        if (rep_record_at(r, scan->log->block, at, scan->epoch, &record) == REP_RECORD) {
-            scan->at = at;
+    note_lost(log, log->at);
+    for (uint32_t at = log->at + 1; at + NF2_RECORD_OVERHEAD < end; at++) {
+        if (record_at(log, at, &record) == REP_RECORD) {
+            log->at = at;
             return true;
         }
     }
@@ -318,90 +311,86 @@ static bool go_on(struct scan *scan)
 /* Where a session of this epoch goes on behind the last record: FORMAT.md, section 1.4. */
 static uint32_t goes_on_at(const struct rep_log *log, uint16_t epoch)
 {
-    uint32_t skip = (((uint32_t)epoch - log->last_epoch) & 0xFFFu) * NF2_LOG_PAGE,
-             last = (log->last_end + NF2_LOG_PAGE - 1) & ~(NF2_LOG_PAGE - 1);
-
-    return log->last_end != 0 ? rep_max(last, log->used_end) + skip : log->used_end;
+    uint32_t sessions = log->last_end != 0 ? rep_sessions(log->last_epoch, epoch) : 0;
+    return log->used_end + sessions * NF2_LOG_PAGE;
 }
 
 /* Pages in front of this one are blank, and what was in them is lost. */
-static void note_gap(struct scan *scan)
+static void note_gap(struct rep_log *log)
 {
-    if (!super(scan)) { /* the erase of one may have been cut */
-        damaged(scan->log, scan->at);
-        scan->log->lost++;
-        scan->log->last_doubt = (uint16_t)(scan->at - NF2_LOG_PAGE);
+    if (!super(log)) { /* the erase of one may have been cut */
+        damaged(log, log->at);
+        note_lost(log, log->at - NF2_LOG_PAGE);
     }
 }
 
-/* Nothing of any session can be here: the log ends, if nothing is. */
-static void end_log(struct scan *scan)
+/* Nothing of any session can be here: the core does not look at what is behind. */
+static void end_log(struct rep_log *log)
 {
-    const struct repair *r = scan->r;
+    const uint32_t end = log->r->log_bytes;
 
-    for (; scan->at < r->log_bytes; scan->at += NF2_LOG_PAGE) {
-        if (rep_get16(rep_at(r, scan->log->block, scan->at)) != NF2_LOG_BLANK) {
-            note_gap(scan);
-            scan->at = r->log_bytes - NF2_LOG_PAGE; /* the core does not look there */
-        }
+    while (log->at < end && word(log, log->at) == NF2_LOG_BLANK) {
+        log->at += NF2_LOG_PAGE;
+    }
+    if (log->at < end) {
+        note_gap(log);
+        log->at = end;
     }
 }
 
 /* False: the page is blank. */
-static bool enter_page(struct scan *scan)
+static bool enter_page(struct rep_log *log)
 {
-    const struct repair *r = scan->r;
-    struct rep_log *log = scan->log;
+    const struct repair *r = log->r;
 
-    scan->epoch = rep_page_epoch(scan->r, scan->log->block, scan->at);
-    log->mended_heads += scan->epoch != rep_get16(rep_at(r, scan->log->block, scan->at));
-    if (scan->epoch != NF2_LOG_BLANK) {
-        uint16_t epoch = scan->epoch == rep_epoch_code(scan->epoch) ? scan->epoch : r->epoch;
-        bool told = epoch == scan->epoch || r->epoch_known || log->last_end == 0;
-        if (told && scan->at > goes_on_at(log, epoch)) {
-            note_gap(scan);
+    log->epoch = rep_page_epoch(log->r, log->block, log->at);
+    log->mended_heads += log->epoch != word(log, log->at);
+    if (log->epoch != NF2_LOG_BLANK) {
+        uint16_t epoch = log->epoch == rep_epoch_code(log->epoch) ? log->epoch : r->epoch;
+        bool told = epoch == log->epoch || r->epoch_known || log->last_end == 0;
+        if (told && log->at > goes_on_at(log, epoch)) {
+            note_gap(log);
         }
-        log->used_end = scan->at + NF2_LOG_PAGE;
-        scan->at += NF2_PAGE_HEAD;
+        log->used_end = log->at + NF2_LOG_PAGE;
+        log->at += NF2_PAGE_HEAD;
         return true;
     }
-    if (r->epoch_known && log->last_end != 0 && !scan->tolerant &&
-        scan->at >= goes_on_at(log, r->epoch)) {
-        end_log(scan);
+    if (r->epoch_known && log->last_end != 0 && !log->tolerant &&
+        log->at >= goes_on_at(log, r->epoch)) {
+        end_log(log);
     } else {
-        scan->at += NF2_LOG_PAGE;
+        log->at += NF2_LOG_PAGE;
     }
     return false;
 }
 
 /* What is here: a record that counts, or a reason to leave the page. */
-static void look(struct scan *scan)
+static void look(struct rep_log *log)
 {
     struct rep_record record;
-    enum rep_place found = rep_record_at(scan->r, scan->log->block, scan->at, scan->epoch, &record);
+    enum rep_place found = record_at(log, log->at, &record);
 
     if (found == REP_RECORD) {
-        take(scan, record);
+        take(log, record);
         return;
     }
     if (found == REP_INVALID) {
-        note_invalid(scan, &record);
+        note_invalid(log, &record);
     }
-    if (found == REP_BLANK || !scan->tolerant || !go_on(scan)) {
-        leave_page(scan, found == REP_INVALID);
+    if (found == REP_BLANK || !log->tolerant || !go_on(log)) {
+        leave_page(log, found == REP_INVALID);
     }
 }
 
 const struct rep_log *rep_log_read(struct repair *r, uint32_t block, bool tolerant)
 {
     struct rep_log *log = &r->log;
-    struct scan scan = {.r = r, .log = log, .tolerant = tolerant};
 
-    *log = (struct rep_log){.records = log->records, .block = block};
+    *log = (struct rep_log){.records = log->records, .r = r, .block = block, .tolerant = tolerant};
     log->records.count = 0;
-    while (scan.at < r->log_bytes) {
-        if (scan.at % NF2_LOG_PAGE != 0 || enter_page(&scan)) {
-            look(&scan);
+    while (log->at < r->log_bytes) {
+        if (log->at % NF2_LOG_PAGE != 0 || enter_page(log)) {
+            look(log);
         }
     }
     log->dirty_end |= log->last_end > 0 && page_end(log->last_end - 1) < log->used_end;

@@ -122,6 +122,12 @@ static bool never_given(const struct repair *r, uint32_t id)
     return r->state.record != NULL && id >= rep_state32(&r->state, NF2_STATE_ID_LIMIT);
 }
 
+static void say_name(const struct rep_entry *entry, struct finding *finding)
+{
+    finding->keys = (struct rep_range){entry->key, rep_all_keys.below};
+    finding->named = true;
+}
+
 /* May the next item have this id, by this name? Not if another one has it. */
 static bool take_id(struct repair *r, const struct rep_entry *entry, uint32_t id, bool directory)
 {
@@ -137,9 +143,8 @@ static bool take_id(struct repair *r, const struct rep_entry *entry, uint32_t id
     if (id > NF2_ROOT_ID && rep_item_of(r, id) == NULL) {
         return true;
     }
-    REP_FIND_AT(r, REPAIR_SHARED, entry, id,
-                "This name leads to id %u, which has another name.", id);
-    rep_note(r, REPAIR_NOTE_SHARED, entry->block, id, &entry->key, NULL);
+    say_name(entry, REP_FIND_AT(r, REPAIR_SHARED, entry, id,
+                                "This name leads to id %u, which has another name.", id));
     r->lossy = true;
     return false;
 }
@@ -153,8 +158,7 @@ static void take_name(struct repair *r, const struct rep_entry *entry, const cha
     uint32_t length = name_of(entry, name, &right);
 
     if (!right) {
-        REP_FIND_AT(r, REPAIR_NAME, entry, 0, "No call can reach this name.");
-        rep_note(r, REPAIR_NOTE_NAME, entry->block, 0, &entry->key, NULL);
+        say_name(entry, REP_FIND_AT(r, REPAIR_NAME, entry, 0, "No call can reach this name."));
     }
     if (kind == 0) {
         REP_FIND_AT(r, REPAIR_ENTRY, entry, 0,

@@ -172,22 +172,27 @@ static size_t read_log(struct repair *r, struct rep_node *node, uint32_t said, b
               "The sorted part of this node does not end where its parent says.");
     }
     node->lost = rep_max(log->lost, short_base);
-    node->lost_tail = log->last_doubt >= end;
+    node->lost_tail = log->last_lost >= end;
     return base;
 }
 
-static void note_records(struct repair *r, const struct rep_node *node, unsigned mended)
+static void report_records(struct repair *r, const struct rep_node *node, unsigned mended)
 {
     const struct rep_entry *alive = node->alive.list;
-    bool some = node->alive.count > 0;
 
     if (node->lost > 0) {
-        rep_note(r, REPAIR_NOTE_RECORDS, node->block, node->lost,
-                 some ? &alive[0].key : NULL,
-                 some ? &alive[node->alive.count - 1].key : NULL);
+        struct finding *finding = rep_find(r, REPAIR_RECORDS, node->block, 0, node->lost, 0,
+                                           "Records of this node are lost; places: %u.",
+                                           node->lost);
+        r->summary.names_lost = r->summary.names_lost || !r->quiet;
+        finding->named = node->alive.count > 0;
+        if (finding->named) {
+            finding->keys = (struct rep_range){alive->key, alive[node->alive.count - 1].key};
+        }
     }
     if (mended > 0) {
-        rep_note(r, REPAIR_NOTE_MENDED, node->block, mended, NULL, NULL);
+        rep_find(r, REPAIR_RECORDS, node->block, 0, mended, 0,
+                 "In records of this node flipped bits are mended: %u.", mended);
     }
 }
 
@@ -198,7 +203,7 @@ bool rep_node_read(struct repair *r, uint32_t block, uint32_t level, uint32_t ba
     struct rep_record head;
 
     *node = (struct rep_node){.block = block, .whole = true};
-    if (!rep_record_first(r, block, NF2_NODE_HEAD, NF2_NODE_HEAD_BYTES, true, &head)) {
+    if (!rep_record_first(r, block, NF2_NODE_HEAD, NF2_NODE_HEAD_BYTES, &head)) {
         return false;
     }
     const uint8_t *p = head.payload;
@@ -213,6 +218,6 @@ bool rep_node_read(struct repair *r, uint32_t block, uint32_t level, uint32_t ba
     }
     node->last_epoch = log->whole > base ? log->last_epoch : head.epoch;
     collect(r, node);
-    note_records(r, node, log->mended + epoch_mended);
+    report_records(r, node, log->mended + epoch_mended);
     return true;
 }

@@ -47,11 +47,6 @@ uint32_t repair_read(const struct repair *r, unsigned item, uint32_t at, void *d
     return done;
 }
 
-uint32_t repair_unchecked(const struct repair *r, unsigned item)
-{
-    return r->items.list[item].unchecked;
-}
-
 /* ---- a new volume ---------------------------------------------------------------------------- */
 
 /*
@@ -93,37 +88,48 @@ static int write_file(nf2_t *fs, const struct item *item, void *page)
     return removed < 0 && removed != NF2_ERR_NOENT ? removed : result;
 }
 
-/* Directories come first, each behind the one that it is in. */
-int repair_write(struct repair *r, nf2_t *fs, void *page, bool scattered, unsigned *failed)
+static int write_item(struct repair *r, nf2_t *fs, struct item *item, void *page)
+{
+    int result = item->out.type == NF2_TYPE_DIR ? nf2_mkdir(fs, item->out.path) :
+                                                  write_file(fs, item, page);
+
+    if (result == NF2_ERR_IO || result == NF2_ERR_CORRUPT) {
+        return result; /* the new volume is at fault; else there is no place for the item */
+    }
+    item->out.left_out = result < 0;
+    r->left_out = r->left_out || result < 0;
+    return NF2_OK;
+}
+
+/* Directories are first; then what can be trusted most. */
+static unsigned turn_of(const struct item *item)
+{
+    return item->out.type == NF2_TYPE_DIR ? 0 : 1 + (unsigned)item->out.state;
+}
+
+/*
+ * Each directory is behind the one that it is in. Files are not written in the order of their
+ * names: scattered they fill the leaves of the new tree better.
+ */
+int repair_write(struct repair *r, nf2_t *fs, void *page, unsigned *failed)
 {
     uint32_t room = 1;
+    int result = NF2_OK;
 
     r->left_out = false;
     while (room < r->items.count) {
         room *= 2;
     }
-    for (unsigned state = 0; state <= REPAIR_LOST; state++) {
-        for (uint32_t n = 0; n < room; n++) {
-            uint32_t i = state > 0 && scattered ? (n * SPREAD) & (room - 1) : n;
-            if (i >= r->items.count) {
-                continue;
+    for (unsigned turn = 0; turn <= REPAIR_LOST; turn++) {
+        for (uint32_t n = 0; n < room && result == NF2_OK; n++) {
+            uint32_t i = turn == 0 ? n : n * SPREAD & (room - 1);
+            if (i < r->items.count && turn_of(&r->items.list[i]) == turn) {
+                *failed = i;
+                result = write_item(r, fs, &r->items.list[i], page);
             }
-            struct item *item = &r->items.list[i];
-            bool directory = item->out.type == NF2_TYPE_DIR;
-            *failed = i;
-            if (state == 0 ? !directory : directory || (unsigned)item->out.state != state - 1) {
-                continue;
-            }
-            int result = directory ? nf2_mkdir(fs, item->out.path) :
-                                     write_file(fs, item, page);
-            if (result == NF2_ERR_IO || result == NF2_ERR_CORRUPT) {
-                return result; /* the new volume is at fault; else there is no place for the item */
-            }
-            item->out.left_out = result < 0;
-            r->left_out = r->left_out || result < 0;
         }
     }
-    return NF2_OK;
+    return result;
 }
 
 static int compare_file(const struct repair *r, nf2_t *fs, unsigned number)

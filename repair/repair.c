@@ -7,24 +7,25 @@
 
 #define FINDINGS_MOST 10000u
 #define FINDING_LONGEST 256u
-#define NO_KEY 0xFFu            /* as the length of one */
 
 /* ---- findings and notes ---------------------------------------------------------------------- */
 
-void rep_find(struct repair *r, enum repair_kind kind, uint32_t block, uint32_t offset,
-              uint32_t number, uint32_t id, const char *text, ...)
+struct finding *rep_find(struct repair *r, enum repair_kind kind, uint32_t block, uint32_t offset,
+                         uint32_t number, uint32_t id, const char *text, ...)
 {
     va_list list;
 
     r->wrong += !r->quiet && repair_kind_wrong(kind);
     if (r->quiet || r->findings.count >= FINDINGS_MOST) {
-        return;
+        return &r->unkept;
     }
     char *line = rep_take(r, FINDING_LONGEST);
     va_start(list, text);
     (void)vsnprintf(line, FINDING_LONGEST, text, list);
     va_end(list);
-    REP_ADD(r, &r->findings, (struct repair_finding){kind, block, offset, number, id, line});
+    REP_ADD(r, &r->findings, (struct finding){.out = {.kind = kind, .block = block,
+            .offset = offset, .number = number, .id = id, .text = line}});
+    return &r->findings.list[r->findings.count - 1];
 }
 
 /* An unfinished write: a power cut leaves one in a session, so that of two one is damage. */
@@ -74,27 +75,15 @@ void rep_log_report(struct repair *r, const struct rep_log *log, enum repair_kin
     }
 }
 
-void rep_note(struct repair *r, enum repair_note_kind kind, uint32_t block, uint32_t number,
-              const struct rep_key *from, const struct rep_key *below)
-{
-    const struct rep_key none = {.length = NO_KEY};
-    const struct note note = {{kind, block, number, NULL, NULL},
-                              {from != NULL ? *from : none, below != NULL ? *below : none}};
-
-    r->lossy = r->lossy || (!r->quiet && kind == REPAIR_NOTE_RECORDS);
-    if (r->notes.count < FINDINGS_MOST && !r->quiet) {
-        REP_ADD(r, &r->notes, note);
-    }
-}
-
 /* Keys become texts, when the names are known. */
-static void write_notes(struct repair *r)
+static void write_names(struct repair *r)
 {
-    for (size_t i = 0; i < r->notes.count; i++) {
-        struct note *note = &r->notes.list[i];
-        const struct rep_key *from = &note->keys.from, *to = &note->keys.below;
-        note->out.from = from->length != NO_KEY ? rep_key_text(r, from) : NULL;
-        note->out.to = to->length != NO_KEY ? rep_key_text(r, to) : NULL;
+    for (size_t i = 0; i < r->findings.count; i++) {
+        struct finding *one = &r->findings.list[i];
+        const struct rep_range *keys = &one->keys;
+        bool ends = rep_key_compare(&keys->below, &rep_all_keys.below) != 0;
+        one->out.from = one->named ? rep_key_text(r, &keys->from) : NULL;
+        one->out.to = one->named && ends ? rep_key_text(r, &keys->below) : NULL;
     }
 }
 
@@ -128,16 +117,18 @@ static bool set_geometry(struct repair *r, const uint8_t *bytes, const struct re
 
 static void summarize(struct repair *r)
 {
-    r->lossy = r->lossy || !r->summary.log_read || r->older;
+    r->summary.names_lost = r->summary.names_lost || !r->summary.log_read || r->older;
+    r->lossy = r->lossy || r->summary.names_lost;
     if (r->older) {
-        rep_note(r, REPAIR_NOTE_OLDER, REP_NONE, 0, NULL, NULL);
+        rep_find(r, REPAIR_OLDER, REP_NONE, 0, 0, 0, "The tree is of an older state than what is "
+                 "on record: files may be older, or missing.");
     }
     if (r->state.record != NULL) {
         r->summary.unclean_mounts = rep_state16(&r->state, NF2_STATE_UNCLEAN);
         r->summary.erases = rep_state32(&r->state, NF2_STATE_ERASES);
         r->summary.bad_blocks += rep_state8(&r->state, NF2_STATE_BADS);
     }
-    write_notes(r);
+    write_names(r);
 }
 
 static struct repair *open_once(const uint8_t *bytes, const struct repair_geometry *geometry,
@@ -197,23 +188,17 @@ bool repair_kind_wrong(enum repair_kind kind) { return kind < REPAIR_UNFINISHED;
 unsigned repair_findings(const struct repair *r) { return (unsigned)r->findings.count; }
 unsigned repair_wrong(const struct repair *r) { return r->wrong; }
 unsigned repair_count(const struct repair *r) { return (unsigned)r->items.count; }
-unsigned repair_notes(const struct repair *r) { return (unsigned)r->notes.count; }
 bool repair_lossy(const struct repair *r) { return r->lossy || r->left_out; }
 bool repair_clean(const struct repair *r) { return r->state.clean && r->summary.log_read; }
 const struct repair_summary *repair_summary(const struct repair *r) { return &r->summary; }
 const struct repair_finding *repair_finding(const struct repair *r, unsigned number)
 {
-    return &r->findings.list[number];
+    return &r->findings.list[number].out;
 }
 const struct repair_item *repair_item(const struct repair *r, unsigned number)
 {
     return &r->items.list[number].out;
 }
-const struct repair_note *repair_note(const struct repair *r, unsigned number)
-{
-    return &r->notes.list[number].out;
-}
-
 enum repair_use repair_block_use(const struct repair *r, uint32_t block)
 {
     return block < r->blocks ? (enum repair_use)r->use[block] : REPAIR_USE_NONE;
@@ -231,18 +216,6 @@ static const char *const use_texts[REPAIR_USES] = {
     "nothing", "super block", "root log", "the root log's next block", "inner node", "leaf", "data",
     "frames", "set aside", "bad"};
 
-static const char *const note_texts[REPAIR_NOTE_KINDS] = {
-    "no anchor leads to the root log: it was searched for",
-    "the root log is damaged: newer content may be lost without a trace",
-    "a node of the tree is lost, and the names or pieces of files in it",
-    "records in a node are lost",
-    "flipped bits were mended",
-    "a committed change is lost in part",
-    "a name that no path can have was changed",
-    "two names for the same: one went without",
-    "the tree is of an older state than what is on record: files may be older, or missing",
-};
-
 static const char *const state_texts[REPAIR_STATES] = {
     "whole",
     "whole as far as can be told",
@@ -254,5 +227,4 @@ static const char *const state_texts[REPAIR_STATES] = {
 };
 
 const char *repair_use_text(enum repair_use use) { return use_texts[use]; }
-const char *repair_note_text(enum repair_note_kind kind) { return note_texts[kind]; }
 const char *repair_state_text(enum repair_state state) { return state_texts[state]; }

@@ -59,6 +59,9 @@ enum repair_kind {
     REPAIR_UNFINISHED,          /* what a power cut leaves */
     REPAIR_MENDED,              /* one bit is wrong in a place where it does no harm */
     REPAIR_PENDING,             /* a committed change is not applied yet; it is shown applied */
+    /* remarks that tell of damage: what is wrong are findings of their own */
+    REPAIR_RECORDS,             /* records of a node were mended, or are lost, among these names */
+    REPAIR_OLDER,               /* newer parts of the tree are lost, as what is on record says */
     REPAIR_KINDS
 };
 bool repair_kind_wrong(enum repair_kind kind);  /* else it is a remark */
@@ -69,6 +72,8 @@ struct repair_finding {
     uint32_t number;            /* of what the sentence counts or names; 0: of nothing */
     uint32_t id;                /* of the directory or map that it is about; 0: of none */
     const char *text;           /* a sentence */
+    /* the name that it is about; or those that may be lost lie from one to the other; NULL: none */
+    const char *from, *to;
 };
 /* In the order in which they were found, at most 10,000; repair_wrong counts all that are wrong. */
 unsigned repair_findings(const struct repair *repair);
@@ -80,6 +85,7 @@ struct repair_summary {
     uint32_t nodes, bad_blocks;
     bool log_read;              /* false: the state is that of an older log, or there is none */
     bool complete;              /* all nodes were found, so that blocks could be compared */
+    bool names_lost;            /* there may have been files that nothing tells of any more */
 };
 const struct repair_summary *repair_summary(const struct repair *repair);
 
@@ -112,6 +118,7 @@ struct repair_item {
     enum nf2_type type;
     enum repair_state state;
     uint32_t size, lost;        /* bytes of a file, and of these lost */
+    uint32_t unchecked;         /* that no check covers: they are what lies there, right or wrong */
     bool lost_end;              /* there was more, or there may have been */
     bool left_out;              /* repair_write could not write it, for want of room */
 };
@@ -125,32 +132,8 @@ bool repair_lost_range(const struct repair *repair, unsigned item, unsigned numb
 /* Reads a file's bytes, zeros for what is lost; how many. */
 uint32_t repair_read(const struct repair *repair, unsigned item, uint32_t at, void *data,
                      uint32_t length);
-/* Bytes of a file that no check covers: they are what lies there, right or wrong. */
-uint32_t repair_unchecked(const struct repair *repair, unsigned item);
 /* The path of the directory (the root: "") or mapped file with this id, NULL: none. */
 const char *repair_path_of(const struct repair *repair, uint32_t id);
-
-/* What was found on the way. */
-enum repair_note_kind {
-    REPAIR_NOTE_SUPER,          /* no anchor leads to the root log: it was searched for */
-    REPAIR_NOTE_META,           /* the root log is damaged in `number` places, or lost */
-    REPAIR_NOTE_NODE,           /* a node is lost; the names in it lie between `from` and `to` */
-    REPAIR_NOTE_RECORDS,        /* `number` records of a node are lost; the others lie there */
-    REPAIR_NOTE_MENDED,         /* `number` bits in the log in `block` were mended */
-    REPAIR_NOTE_BATCH,          /* `number` operations of a committed change are lost */
-    REPAIR_NOTE_NAME,           /* a name that no path can have was changed: `from` */
-    REPAIR_NOTE_SHARED,         /* two names for the same: `from` went without */
-    REPAIR_NOTE_OLDER,          /* newer parts of the tree are lost, as what is on record says */
-    REPAIR_NOTE_KINDS
-};
-struct repair_note {
-    enum repair_note_kind kind;
-    uint32_t block, number;
-    const char *from, *to;      /* NULL: none */
-};
-unsigned repair_notes(const struct repair *repair);
-const struct repair_note *repair_note(const struct repair *repair, unsigned number);
-const char *repair_note_text(enum repair_note_kind kind);
 
 bool repair_lossy(const struct repair *repair);     /* anything is lost, or in doubt */
 /* Was the volume left cleanly, and is its root log whole? Then nothing is a guess. */
@@ -161,10 +144,8 @@ bool repair_clean(const struct repair *repair);
 /*
  * Writes all into an empty volume, what can be trusted most first. `page`: a page buffer. What
  * there is no room for is left out (see repair_item). On an error `*failed` is the item's number.
- * `scattered`: not in the order of names. Either order may fill the tree better: where something
- * was left out the other one is worth a try, in a volume that is empty again.
  */
-int repair_write(struct repair *repair, nf2_t *fs, void *page, bool scattered, unsigned *failed);
+int repair_write(struct repair *repair, nf2_t *fs, void *page, unsigned *failed);
 /* Compares a mounted volume with what was written: 0, or the first error (CORRUPT: it differs). */
 int repair_verify(const struct repair *repair, nf2_t *fs, unsigned *failed);
 

@@ -3,12 +3,10 @@
 #include "inside.h"
 
 #define GROUP_MOST 1100u        /* bytes of a log that the longest GROUP takes */
-#define AHEAD 2048u             /* epochs: a number that is more than that behind is older */
 
 struct anchor {
     const uint8_t *record;      /* the one that counts, NULL: there is none */
     uint32_t block;
-    bool other_format;
     bool due;                   /* none names the last log, in which nothing was done */
     struct rep_log logs[NF2_SUPER_BLOCKS];      /* without their records */
 };
@@ -24,18 +22,15 @@ static void read_anchor(struct repair *r, uint32_t block, const struct rep_recor
                         struct anchor *best)
 {
     const uint8_t *p = record->payload;
-    bool whole = record->type == NF2_SUPER_ANCHOR && record->length > NF2_ANCHOR_VERSION &&
-                 rep_get32(p) == NF2_MAGIC;
-    bool own = whole && record->length >= NF2_ANCHOR_BYTES &&
+    bool own = record->type == NF2_SUPER_ANCHOR && record->length >= NF2_ANCHOR_BYTES &&
+               rep_get32(p) == NF2_MAGIC &&
                rep_get32(p + NF2_ANCHOR_VERSION) == NF2_FORMAT_VERSION &&
                rep_get32(p + NF2_ANCHOR_BLOCKS) == r->blocks &&
                rep_get32(p + NF2_ANCHOR_GEOMETRY) == r->block_size + NF2_LOG_PAGE + r->unit;
 
-    best->other_format = best->other_format || (whole && p[4] != NF2_FORMAT_VERSION);
     if (!own) {
-        rep_find(r, REPAIR_ANCHOR, block, record->at, 0, 0,
-                 whole ? "This anchor is that of another format version or chip." :
-                         "This record of a super block is no anchor.");
+        rep_find(r, REPAIR_ANCHOR, block, record->at, 0, 0, "This record of a super block is no "
+                 "anchor, or that of another format version or chip.");
     } else if (best->record == NULL ||
                rep_get32(p + NF2_ANCHOR_SEQUENCE) > anchor32(best, NF2_ANCHOR_SEQUENCE)) {
         best->record = p;
@@ -137,7 +132,7 @@ static bool read_log(struct repair *r, uint32_t block, bool tolerant, struct rep
 /* Of this volume, and with the copy of a GROUP that belongs to it. */
 static bool is_checkpoint(struct repair *r, uint32_t block, struct rep_record *record)
 {
-    return rep_record_first(r, block, NF2_ROOT_CHECKPOINT, NF2_STATE_BYTES, false, record) &&
+    return rep_record_first(r, block, NF2_ROOT_CHECKPOINT, NF2_STATE_BYTES, record) &&
            rep_get32(record->payload + NF2_STATE_VOLUME) == r->volume_id &&
            (!record->more || rep_log_read(r, block, false)->whole > 0);
 }
@@ -146,10 +141,10 @@ static bool is_checkpoint(struct repair *r, uint32_t block, struct rep_record *r
 static bool is_log(struct repair *r, uint32_t block, uint32_t *id)
 {
     struct rep_record record;
-    bool node = rep_record_first(r, block, NF2_NODE_HEAD, NF2_NODE_HEAD_BYTES, false, &record) &&
+    bool node = rep_record_first(r, block, NF2_NODE_HEAD, NF2_NODE_HEAD_BYTES, &record) &&
                 record.payload[0] == 'N' && rep_get24(record.payload + 2) == block;
-    bool there = node || rep_record_first(r, block, NF2_ROOT_CHECKPOINT, NF2_STATE_BYTES, false,
-                                          &record);
+    bool there = node ||
+                 rep_record_first(r, block, NF2_ROOT_CHECKPOINT, NF2_STATE_BYTES, &record);
 
     *id = there ? rep_get32(record.payload + (node ? 5 : NF2_STATE_VOLUME)) : 0;
     return there;
@@ -169,18 +164,6 @@ static bool guess_volume(struct repair *r)
         }
     }
     return found;
-}
-
-/*
- * Is `a` of a later time? Erases are counted from CHECKPOINT to CHECKPOINT. Where a log goes on
- * without one it is found from the log before it: last_head.
- */
-static bool newer(const struct rep_state *a, const struct rep_state *b)
-{
-    uint32_t later = ((uint32_t)a->epoch - b->epoch) & 0xFFFu;
-
-    return later != 0 ? later < AHEAD :
-                        rep_state32(a, NF2_STATE_ERASES) > rep_state32(b, NF2_STATE_ERASES);
 }
 
 /* Does it lead to a whole node? What only looks like a root log is data of a file, perhaps. */
@@ -209,8 +192,8 @@ static uint32_t last_head(struct repair *r, uint32_t head)
     for (uint32_t i = 0; i < r->blocks && block < r->blocks && is_checkpoint(r, block, &first);
          i++) {
         const uint8_t *p = first.payload;
-        if (rep_get32(p + NF2_STATE_ERASES) < erases) {
-            break;
+        if (first.mended || rep_get32(p + NF2_STATE_ERASES) < erases) {
+            break; /* a mended one may be what a cut left */
         }
         last = block;
         erases = rep_get32(p + NF2_STATE_ERASES) + (p[NF2_STATE_SUSPECT] & 1u);
@@ -219,7 +202,11 @@ static uint32_t last_head(struct repair *r, uint32_t head)
     return last;
 }
 
-/* The newest root log of all blocks, if it is newer than `best`, with a tree. */
+/*
+ * The newest root log of all blocks, if it is newer than `best`, with a tree. Erases are counted
+ * from CHECKPOINT to CHECKPOINT. Where a log goes on without one it is found from the log before
+ * it: last_head.
+ */
 static bool search_log(struct repair *r, struct rep_state *best)
 {
     uint32_t before = best->head;
@@ -228,7 +215,9 @@ static bool search_log(struct repair *r, struct rep_state *best)
 
     for (uint32_t block = 0; block < r->blocks; block++) {
         if (is_checkpoint(r, block, &first) && read_log(r, block, true, &state) &&
-            (best->record == NULL || newer(&state, best)) && has_root(r, &state)) {
+            (best->record == NULL || rep_state32(&state, NF2_STATE_ERASES) >
+                                     rep_state32(best, NF2_STATE_ERASES)) &&
+            has_root(r, &state)) {
             *best = state;
         }
     }
@@ -240,14 +229,11 @@ static bool search_log(struct repair *r, struct rep_state *best)
 /* A mount's view of the log that was read: FORMAT.md, section 9. */
 static void settle(struct repair *r)
 {
-    const struct rep_log *log = &r->log;
     struct rep_state *state = &r->state;
-    uint16_t code = log->bad_epoch;
-    bool later = log->bad && code == rep_epoch_code(code) &&
-                 (((uint32_t)code - state->epoch) & 0xFFFu) < AHEAD;
 
-    state->clean = state->clean && !log->dirty_end;
-    r->epoch = state->clean ? state->epoch : rep_epoch_code((later ? code : state->epoch) + 1u);
+    /* a session that was cut in its first CHECKPOINT does not count: it wrote nothing else */
+    state->clean = state->clean && !r->log.dirty_end;
+    r->epoch = state->clean ? state->epoch : rep_epoch_code(state->epoch + 1u);
     r->epoch_known = true;
     r->never_cut = r->doubted ||
                    (state->clean && rep_state16(state, NF2_STATE_UNCLEAN) == 0 &&
@@ -337,7 +323,6 @@ static uint32_t find_head(struct repair *r, struct anchor *anchor, bool *led)
             rep_find(r, REPAIR_ANCHOR, anchor->block, 0, head, 0,
                      "A newer root log is in block %u, and nothing leads to it: a mount takes "
                      "older contents, or none.", head);
-            rep_note(r, REPAIR_NOTE_SUPER, head, 0, NULL, NULL);
         }
     }
     return head;
@@ -354,8 +339,7 @@ bool rep_root_find(struct repair *r)
     } else {
         rep_find(r, REPAIR_ANCHOR, 0, 0, 0, 0,
                  "No anchor is left: nothing says where the root log is.");
-        rep_note(r, REPAIR_NOTE_SUPER, REP_NONE, 0, NULL, NULL);
-        if (anchor.other_format || !guess_volume(r)) {
+        if (!guess_volume(r)) {
             return false;
         }
     }
@@ -363,10 +347,6 @@ bool rep_root_find(struct repair *r)
     r->state.next = REP_NONE;
     r->summary.log_read = head != REP_NONE && use_head(r, head) &&
                           (led || (anchor.record == NULL && is_last(r)));
-    if (!r->summary.log_read) {
-        rep_note(r, REPAIR_NOTE_META, head, head != REP_NONE ? r->log.torns + r->state.broken : 0,
-                 NULL, NULL);
-    }
     report_supers(r, &anchor);
     return true;
 }

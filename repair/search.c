@@ -60,7 +60,7 @@ static void judge(const struct repair *r, struct rep_leaf *leaf)
 {
     const struct rep_node *node = &leaf->node;
     bool used = !r->summary.log_read || rep_on_record(r, node->block, REP_USED);
-    uint32_t ago = r->epoch_known ? (uint32_t)(r->epoch - node->last_epoch) & 0xFFFu : 0;
+    uint32_t ago = r->epoch_known ? rep_sessions(node->last_epoch, r->epoch) : 0;
 
     leaf->holds = used || leaf->reached;
     leaf->rank = (uint64_t)(used ? ago : 0x1000u) << 32 |

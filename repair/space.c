@@ -130,10 +130,7 @@ static void compare_record(struct repair *r)
 static int by_start(const void *a, const void *b)
 {
     const struct rep_extent *x = a, *y = b;
-    int order = rep_order(x->orphan, y->orphan);
-
-    order = order != 0 ? order : rep_order(x->start, y->start);
-    return order != 0 ? order : rep_order(x->end, y->end);
+    return x->orphan != y->orphan ? rep_order(x->orphan, y->orphan) : rep_order(x->start, y->start);
 }
 
 /* Two parts of one file may be in the same frames. */

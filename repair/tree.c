@@ -52,16 +52,16 @@ void rep_entries_sort(rep_entries *entries)
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-/* The keys of a range are lost, with the node in `block`, if it is known. */
-static void lose(struct repair *r, uint32_t block, const struct rep_range *range, bool leaf)
+/* The keys of a range are lost. `finding`: the one that is about that, or NULL. */
+static void lose(struct repair *r, struct finding *finding, const struct rep_range *range,
+                 bool leaf)
 {
-    bool bounded = rep_key_compare(&range->below, &rep_all_keys.below) != 0;
-
     REP_ADD(r, leaf ? &r->lost_leaves : &r->lost, *range);
-    r->lossy = true;
+    r->summary.names_lost = true;
     r->summary.complete = false;
-    if (block != REP_NONE) {
-        rep_note(r, REPAIR_NOTE_NODE, block, 0, &range->from, bounded ? &range->below : NULL);
+    if (finding != NULL) {
+        finding->keys = *range;
+        finding->named = true;
     }
 }
 
@@ -133,10 +133,11 @@ static void take_child(const struct walk *walk, const struct rep_node *node, siz
     }
     child.block = form ? rep_get24(entry->body + 1) : entry->block;
     if (!form || !inside(&walk->range, &entry->key)) {
-        rep_find(walk->r, form ? REPAIR_BOUNDS : REPAIR_ENTRY, entry->block, entry->at, 0, 0,
-                 form ? "A child lies outside of the bounds of its parent." :
-                        "An entry of an inner node is no reference to a child.");
-        lose(walk->r, child.block, &child.range, false);
+        lose(walk->r,
+             rep_find(walk->r, form ? REPAIR_BOUNDS : REPAIR_ENTRY, entry->block, entry->at, 0, 0,
+                      form ? "A child lies outside of the bounds of its parent." :
+                             "An entry of an inner node is no reference to a child."),
+             &child.range, false);
         return;
     }
     child.base_end = rep_get16(entry->body + 4);
@@ -156,7 +157,7 @@ static void take_inner(const struct walk *walk, const struct rep_node *node)
         take_child(walk, node, i);
     }
     if (node->lost > 0 || count == 0) { /* children may be lost, anywhere in its range */
-        lose(walk->r, REP_NONE, &walk->range, false);
+        lose(walk->r, NULL, &walk->range, false);
     }
 }
 
@@ -167,24 +168,26 @@ static void walk_node(const struct walk *walk)
     bool outside = walk->block >= r->blocks, leaf = walk->level == 0;
 
     if (outside || r->use[walk->block] != REPAIR_USE_NONE) {
-        rep_find(r, REPAIR_CHILD, walk->from, walk->at, walk->block, 0,
-                 outside ? "This reference to a node leads out of the volume, to block %u." :
-                           "This reference to a node leads to block %u, which is in use already.",
-                 walk->block);
-        lose(r, walk->block, &walk->range, false);
+        lose(r,
+             rep_find(r, REPAIR_CHILD, walk->from, walk->at, walk->block, 0,
+                      outside ? "This reference to a node leads out of the volume, to block %u." :
+                                "This reference to a node leads to block %u, in use already.",
+                      walk->block),
+             &walk->range, false);
         return;
     }
     r->use[walk->block] = leaf ? REPAIR_USE_LEAF : REPAIR_USE_INNER;
     if (!rep_node_read(r, walk->block, walk->level, walk->base_end, &node)) {
-        rep_find(r, REPAIR_NODE, walk->block, 0, walk->level, 0,
-                 "There is no node of level %u of this volume in this block.", walk->level);
-        lose(r, walk->block, &walk->range, leaf);
+        lose(r,
+             rep_find(r, REPAIR_NODE, walk->block, 0, walk->level, 0,
+                      "There is no node of level %u of this volume in this block.", walk->level),
+             &walk->range, leaf);
         return;
     }
     r->summary.nodes++;
     r->summary.complete = r->summary.complete && node.whole;
     if (is_old(walk)) {
-        lose(r, REP_NONE, &walk->range, false);
+        lose(r, NULL, &walk->range, false);
     }
     if (leaf) {
         take_leaf(walk, &node);
@@ -205,7 +208,7 @@ void rep_tree_read(struct repair *r)
                                   true, false};
         walk_node(&walk);
     } else { /* an older root may be the root of older leaves */
-        lose(r, REP_NONE, &rep_all_keys, false);
+        lose(r, NULL, &rep_all_keys, false);
     }
     rep_search(r);
     rep_entries_sort(&r->entries);

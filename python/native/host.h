@@ -165,8 +165,10 @@ typedef struct nf2h_repair nf2h_repair;
 nf2h_repair *nf2h_repair_open(const char *chip, const char *path, uint32_t offset, uint32_t size,
                               char *message, size_t message_size);
 void nf2h_repair_close(nf2h_repair *repair);
-/* Is anything lost, or in doubt? And: was the volume left cleanly, and its root log undamaged? */
+/* Is anything lost, or in doubt? May there have been files that nothing tells of any more? And: was
+   the volume left cleanly, and its root log undamaged? */
 int nf2h_repair_lossy(nf2h_repair *repair);
+int nf2h_repair_names_lost(nf2h_repair *repair);
 int nf2h_repair_clean(nf2h_repair *repair);
 
 /*
@@ -179,18 +181,19 @@ int nf2h_repair_lost(nf2h_repair *repair, unsigned index, unsigned range, uint64
 /* Reads a file's bytes, zeros for those that are lost; returns how many. */
 uint32_t nf2h_repair_read(nf2h_repair *repair, unsigned index, uint32_t at, void *data,
                           uint32_t length);
-/* What was found on the way; out: kind, block (UINT32_MAX: none), number. 0 behind the last. */
-int nf2h_repair_note(nf2h_repair *repair, unsigned index, uint64_t out[3], const char **from,
-                     const char **to);
+/*
+ * What was found on the way; out: kind, block (UINT32_MAX: none), id, number, does it tell of
+ * damage; text, and names that it is about or NULL. 0 behind the last.
+ */
+int nf2h_repair_finding(nf2h_repair *repair, unsigned index, uint64_t out[5], const char *text[3]);
 /* NULL behind the last. */
 const char *nf2h_repair_state_text(unsigned state);
-const char *nf2h_repair_note_text(unsigned kind);
 /* The path of an id, NULL: not known. */
 const char *nf2h_repair_path(nf2h_repair *repair, uint32_t id);
 
 /* Writes all into an empty volume that is mounted for writing; items that there is no room for are
    marked. And: compares. */
-int nf2h_repair_write(nf2h_repair *repair, nf2h_image *image, int scattered, char *message, size_t message_size);
+int nf2h_repair_write(nf2h_repair *repair, nf2h_image *image, char *message, size_t message_size);
 int nf2h_repair_verify(nf2h_repair *repair, nf2h_image *image, char *message, size_t message_size);
 
 /* cdef end */

@@ -15,7 +15,7 @@ int nf2h_left_cleanly(nf2h_image *image)
 }
 
 /* The checker tells more kinds apart than nf2_check; remarks are none. */
-static const enum nf2_finding_kind kinds[REPAIR_UNFINISHED] = {
+static const enum nf2_finding_kind kinds[REPAIR_KINDS] = {
     [REPAIR_ANCHOR] = NF2_FOUND_SUPER,   [REPAIR_LOG] = NF2_FOUND_META,
     [REPAIR_GROUP] = NF2_FOUND_BATCH,    [REPAIR_NODE] = NF2_FOUND_NODE,
     [REPAIR_RECORD] = NF2_FOUND_NODE,    [REPAIR_BASE] = NF2_FOUND_NODE,
@@ -28,7 +28,13 @@ static const enum nf2_finding_kind kinds[REPAIR_UNFINISHED] = {
     [REPAIR_REMOVED] = NF2_FOUND_REMOVED, [REPAIR_CYCLE] = NF2_FOUND_CYCLE,
     [REPAIR_OVERLAP] = NF2_FOUND_OWNERS, [REPAIR_FREE] = NF2_FOUND_FREE,
     [REPAIR_ERASED] = NF2_FOUND_ERASED,  [REPAIR_COUNT] = NF2_FOUND_COUNT,
+    [REPAIR_RECORDS] = NF2_FOUND_NODE,   [REPAIR_OLDER] = NF2_FOUND_TREE,
 };
+
+enum nf2_finding_kind nf2h_kind_of(const struct repair_finding *finding)
+{
+    return kinds[finding->kind];
+}
 
 /* What the checker reads of the chip as it is now; NULL: nothing, or the caller drives the chip. */
 static struct repair *look(nf2h_image *image)
@@ -60,7 +66,7 @@ int nf2h_check_contents(nf2h_image *image, int result)
                                           .id = found->id,
                                           .number = found->number};
         if (repair_kind_wrong(found->kind))
-            nf2h_keep_finding(image, &facts, kinds[found->kind], found->text);
+            nf2h_keep_finding(image, &facts, nf2h_kind_of(found), found->text);
     }
     repair_close(repair);
     return result;

@@ -51,6 +51,11 @@ int nf2h_repair_lossy(nf2h_repair *repair)
     return repair_lossy(repair->repair);
 }
 
+int nf2h_repair_names_lost(nf2h_repair *repair)
+{
+    return repair_summary(repair->repair)->names_lost;
+}
+
 int nf2h_repair_clean(nf2h_repair *repair)
 {
     return repair_clean(repair->repair);
@@ -67,7 +72,7 @@ const char *nf2h_repair_item(nf2h_repair *repair, unsigned index, uint64_t out[7
     out[3] = item->lost;
     out[4] = item->lost_end;
     out[5] = item->left_out;
-    out[6] = repair_unchecked(repair->repair, index);
+    out[6] = item->unchecked;
     return item->path;
 }
 
@@ -82,17 +87,19 @@ int nf2h_repair_lost(nf2h_repair *repair, unsigned index, unsigned range, uint64
     return 1;
 }
 
-int nf2h_repair_note(nf2h_repair *repair, unsigned index, uint64_t out[3], const char **from,
-                     const char **to)
+int nf2h_repair_finding(nf2h_repair *repair, unsigned index, uint64_t out[5], const char *text[3])
 {
-    if (index >= repair_notes(repair->repair))
+    if (index >= repair_findings(repair->repair))
         return 0;
-    const struct repair_note *note = repair_note(repair->repair, index);
-    out[0] = (uint64_t)note->kind;
-    out[1] = note->block;
-    out[2] = note->number;
-    *from = note->from;
-    *to = note->to;
+    const struct repair_finding *found = repair_finding(repair->repair, index);
+    out[0] = (uint64_t)nf2h_kind_of(found);
+    out[1] = found->block;
+    out[2] = found->id;
+    out[3] = found->number;
+    out[4] = repair_kind_wrong(found->kind) || found->kind >= REPAIR_RECORDS;
+    text[0] = found->text;
+    text[1] = found->from;
+    text[2] = found->to;
     return 1;
 }
 
@@ -107,11 +114,6 @@ uint32_t nf2h_repair_read(nf2h_repair *repair, unsigned index, uint32_t at, void
 const char *nf2h_repair_state_text(unsigned state)
 {
     return state < REPAIR_STATES ? repair_state_text((enum repair_state)state) : NULL;
-}
-
-const char *nf2h_repair_note_text(unsigned kind)
-{
-    return kind < REPAIR_NOTE_KINDS ? repair_note_text((enum repair_note_kind)kind) : NULL;
 }
 
 const char *nf2h_repair_path(nf2h_repair *repair, uint32_t id)
@@ -131,11 +133,11 @@ static int say_where(nf2h_repair *repair, int result, unsigned failed, char *mes
     return result;
 }
 
-int nf2h_repair_write(nf2h_repair *repair, nf2h_image *image, int scattered, char *message, size_t message_size)
+int nf2h_repair_write(nf2h_repair *repair, nf2h_image *image, char *message, size_t message_size)
 {
     uint8_t page[NF2_PAGE_MAX];
     unsigned failed = 0;
-    int result = repair_write(repair->repair, &image->fs, page, scattered != 0, &failed);
+    int result = repair_write(repair->repair, &image->fs, page, &failed);
     return say_where(repair, result, failed, message, message_size);
 }
 

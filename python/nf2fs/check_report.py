@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from .checking import KEPT, Report
-from .native import ITEM_STATES, Finding, Item, Note
+from .native import ITEM_STATES, Finding, Item
 from .show import printable, size_text
 
 LINES_MAX = 200  # of one kind, for people; JSON has all
@@ -25,7 +25,6 @@ def as_json(report: Report) -> dict:
         "findings": [
             vars(one) | {"path": report.paths.get(one.id or 0)} for one in report.findings
         ],
-        "damage": [vars(one) for one in report.notes],
         "lossy": report.lossy,
         "nothing_left": report.nothing_left,
         "found": counts,
@@ -57,13 +56,9 @@ def damage_lines(report: Report) -> list[str]:
         lines.append(f"SIZE   {report.misfit}")
     if report.error is not None:
         lines.append(f"WRONG  the volume does not mount: {report.error}")
-    lost = {note.block for note in report.notes if note.kind == "node"}  # told with their names
-    told = [one for one in report.findings if one.block is None or one.block not in lost]
     lines += _some(
-        [f"WRONG  {printable(finding_text(report, one))}" for one in told],
-        report.wrong - (len(report.findings) - len(told)),
+        [f"WRONG  {printable(finding_text(report, one))}" for one in report.findings], report.wrong
     )
-    lines += _some([f"DAMAGE {printable(note_text(one))}" for one in report.notes])
     lines += _some([printable(item_text(report, one)) for one in report.affected()])
     if not report.sound and report.nothing_left is None:
         lines.append(f"{report.image}: {_found(report)}")
@@ -115,19 +110,12 @@ def finding_text(report: Report, finding: Finding) -> str:
         where.append(report.paths.get(finding.id, f"id {finding.id}"))
     if finding.name is not None:
         where.append(f"name {finding.name}")
-    return ", ".join(where) + (": " if where else "") + finding.text
-
-
-def note_text(note: Note) -> str:
-    where = "" if note.block is None else f"block {note.block}: "
-    number = f" ({note.number})" if note.number and note.kind != "shared" else ""
-    if note.kind == "node":  # a range of names; one end of it may be that of all names
-        names = f": names from {note.first or '/'} to {note.last or 'the end'}"
-    elif note.last is not None:
-        names = f": among names from {note.first} to {note.last}"
-    else:
-        names = "" if note.first is None else f": {note.first}"
-    return where + note.text + number + names
+    names = ""
+    if finding.first is not None and finding.kind in ("name", "shared"):
+        names = f" It is {finding.first}."
+    elif finding.first is not None:  # an end may be that of all names
+        names = f" It has names from {finding.first} to {finding.last or 'the end'}."
+    return ", ".join(where) + (": " if where else "") + finding.text + names
 
 
 def item_text(report: Report, item: Item) -> str:
@@ -201,7 +189,7 @@ def _state(report: Report) -> str:
             "nf2 check --repair makes a new volume from it"
         )
     )
-    if report.error is None and not (report.wrong or report.notes or report.lossy):
+    if report.error is None and not (report.wrong or report.findings or report.lossy):
         return "the structure in it is whole, but the image does not have the chip's size" + offer
-    number = len(report.notes) + report.wrong + (report.error is not None)
+    number = max(len(report.findings), report.wrong) + (report.error is not None)
     return f"damaged: {count_text(number, 'fault')} found" + offer

@@ -15,13 +15,11 @@ from . import chips, files, interrupts, native
 from .errors import CORRUPT, EXIST, GEOMETRY, VERSION, NF2Error
 from .images import open_locked, refuse_other
 from .locks import ImageLock
-from .native import Finding, Item, Note
+from .native import Finding, Item
 from .volume import Volume
 
 RANGES_MAX = 100  # lost ranges of one file that a report holds
 KEPT = ("complete", "unsure")
-# Notes of damage that may have held names which nothing else tells of.
-NAMES_LOST = ("super", "meta", "node", "records", "batch", "older")
 
 
 @dataclass
@@ -48,7 +46,6 @@ class Report:
     left_cleanly: bool | None = None  # None: it does not mount
     wrong: int = 0
     findings: list[Finding] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)  # of damage, also such as a mount passes over
     items: list[Item] = field(default_factory=list)
     unchecked: dict[str, int] = field(default_factory=dict)  # bytes that no check covers, by path
     files: int = 0
@@ -57,6 +54,7 @@ class Report:
     paths: dict[int, str] = field(default_factory=dict)  # of ids in findings
     nothing_left: str | None = None  # why no repair is possible
     lossy: bool = False  # is something lost, or in doubt?
+    names_lost: bool = False  # may there have been files that nothing tells of any more?
     space: dict[str, int] | None = None
     health: dict[str, int] | None = None
     repaired: Repaired | None = None
@@ -68,18 +66,13 @@ class Report:
 
     @property
     def sound(self) -> bool:
-        return not (self.error or self.wrong or self.notes or self.lossy or self.misfit)
+        return not (self.error or self.wrong or self.findings or self.lossy or self.misfit)
 
     @property
     def cut_short(self) -> bool:
         """Is the end of the image missing? What it held is lost, and nothing tells what that
         was."""
         return self.missing > 0
-
-    @property
-    def names_lost(self) -> bool:
-        """May there have been files that nothing tells of any more?"""
-        return any(note.kind in NAMES_LOST for note in self.notes)
 
     def affected(self) -> list[Item]:
         """Files and directories that are not as they were, or may not be."""
@@ -267,7 +260,7 @@ def _read_what_is_left(report: Report) -> None:
             and report.wrong == 0
             and not (report.left_cleanly and repair.clean())
         ):
-            report.notes, report.lossy = [], False
+            report.findings, report.lossy, report.names_lost = [], False, False
             report.items = []
     finally:
         repair.close()
@@ -277,7 +270,8 @@ def _take_over(report: Report, repair: native.Repair) -> None:
     report.items, report.lossy = repair.items(), repair.lossy()
     report.files = sum(not item.is_dir for item in report.items)
     report.unchecked = {item.path: item.unchecked for item in report.items if item.unchecked}
-    report.notes = repair.notes()
+    report.names_lost = repair.names_lost()
+    report.findings = repair.findings() or report.findings
     report.texts = {state: repair.state_text(state) for state in native.ITEM_STATES}
     for number, item in enumerate(report.items):
         if item.lost:
@@ -326,7 +320,7 @@ def repair_image(
 
 def _mend(report: Report, temporary: str) -> str:
     """Writes the new image; says by which method."""
-    if report.error is None and not (report.wrong or report.notes or report.lossy):
+    if report.error is None and not (report.wrong or report.findings or report.lossy):
         shutil.copyfile(report.source, temporary)
         if report.left_cleanly:
             return "resize" if report.misfit else "none"
@@ -362,9 +356,10 @@ def _rebuild(report: Report, target: str) -> None:
         shutil.copyfile(report.source, target)  # what lies outside of the volume stays
         image = library.open_image(report.chip.source, target, False)
         try:
-            if left_out := _write(repair, image, False):
-                if _write(repair, image, True) > left_out:
-                    _write(repair, image, False)
+            image.format(True)
+            image.mount(False)
+            repair.write(image)
+            image.unmount()
             image.flush()
             image.mount(True)
             repair.verify(image)
@@ -374,15 +369,6 @@ def _rebuild(report: Report, target: str) -> None:
         _take_over(report, repair)
     finally:
         repair.close()
-
-
-def _write(repair: native.Repair, image: native.Image, scattered: bool) -> int:
-    """All into an empty volume; how much was left out. Neither order needs less room always."""
-    image.format(True)
-    image.mount(False)
-    left_out = repair.write(image, scattered)
-    image.unmount()
-    return left_out
 
 
 def _prove(report: Report, path: str) -> None:

@@ -34,7 +34,7 @@ COUNTS = (
 )
 
 
-# In the order of nf2_finding_kind (nf2fs.h), repair_state and repair_note_kind (repair.h).
+# In the order of nf2_finding_kind (nf2fs.h) and repair_state (repair.h).
 FINDINGS = (
     "super",
     "meta",
@@ -59,24 +59,13 @@ FINDINGS = (
     "cycle",
 )
 ITEM_STATES = ("complete", "unsure", "doubtful", "found", "copy", "damaged", "lost")
-NOTES = (
-    "super",
-    "meta",
-    "node",
-    "records",
-    "mended",
-    "batch",
-    "name",
-    "shared",
-    "older",
-)
 NOWHERE = 0xFFFFFFFF  # in the place of a block
 WORD_MAX = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that nf2_check found wrong."""
+    """One thing that is wrong. If names may be lost with it they lie between `first` and `last`."""
 
     kind: str
     text: str
@@ -84,6 +73,8 @@ class Finding:
     id: int | None = None
     number: int = 0
     name: str | None = None
+    first: str | None = None
+    last: str | None = None
 
 
 @dataclass(frozen=True)
@@ -98,18 +89,6 @@ class Item:
     end_lost: bool
     left_out: bool
     unchecked: int = 0  # bytes that no check covers
-
-
-@dataclass(frozen=True)
-class Note:
-    """Something that was damaged, or mended, on the way to what was found."""
-
-    kind: str
-    text: str
-    block: int | None
-    number: int
-    first: str | None
-    last: str | None
 
 
 @dataclass(frozen=True)
@@ -514,6 +493,10 @@ class Repair:
         """Is anything lost, or in doubt?"""
         return bool(self.c.nf2h_repair_lossy(self.handle))
 
+    def names_lost(self) -> bool:
+        """May there have been files that nothing tells of any more?"""
+        return bool(self.c.nf2h_repair_names_lost(self.handle))
+
     def clean(self) -> bool:
         """Was the volume left cleanly, and is its root log whole? Then nothing is a guess."""
         return bool(self.c.nf2h_repair_clean(self.handle))
@@ -549,24 +532,27 @@ class Repair:
             found.append((int(out[0]), int(out[1])))
         return found
 
-    def notes(self) -> list[Note]:
-        out, found = self.ffi.new("uint64_t[3]"), []
-        first, last = self.ffi.new("const char *[1]"), self.ffi.new("const char *[1]")
-        while self.c.nf2h_repair_note(self.handle, len(found), out, first, last):
-            kind, block, number = (int(value) for value in out)
-            names = [
-                None if one[0] == self.ffi.NULL else self.library._text(one[0])
-                for one in (first, last)
-            ]
-            found.append(
-                Note(
-                    NOTES[kind],
-                    self.library._text(self.c.nf2h_repair_note_text(kind)),
-                    None if block == NOWHERE else block,
-                    number,
-                    *names,
+    def findings(self) -> list[Finding]:
+        """What tells of damage, also such as a mount passes over."""
+        out, text, found = self.ffi.new("uint64_t[5]"), self.ffi.new("const char *[3]"), []
+        index = 0
+        while self.c.nf2h_repair_finding(self.handle, index, out, text):
+            kind, block, number_of, number, damage = (int(value) for value in out)
+            words = [None if one == self.ffi.NULL else self.library._text(one) for one in text]
+            if damage:
+                where = None if block == NOWHERE else block
+                found.append(
+                    Finding(
+                        FINDINGS[kind],
+                        words[0],
+                        where,
+                        number_of or None,
+                        number,
+                        first=words[1],
+                        last=words[2],
+                    )
                 )
-            )
+            index += 1
         return found
 
     def state_text(self, state: str) -> str:
@@ -577,19 +563,18 @@ class Repair:
         path = self.c.nf2h_repair_path(self.handle, number)
         return None if path == self.ffi.NULL else self.library._text(path) or "/"
 
-    def write(self, image: Image, scattered: bool) -> int:
-        """Writes all into an empty volume that is mounted for writing; how much was left out."""
-        self._over(self.c.nf2h_repair_write, image, scattered)
-        return sum(item.left_out for item in self.items())
+    def write(self, image: Image) -> None:
+        """Writes all into an empty volume that is mounted for writing."""
+        self._over(self.c.nf2h_repair_write, image)
 
     def verify(self, image: Image) -> None:
         """Compares a mounted volume with what was written into it."""
         self._over(self.c.nf2h_repair_verify, image)
 
-    def _over(self, function, image: Image, *how: bool) -> None:
+    def _over(self, function, image: Image) -> None:
         message = self.ffi.new("char[]", MESSAGE_SIZE)
         self.library.raise_on_error(
-            function(self.handle, image.handle, *how, message, MESSAGE_SIZE),
+            function(self.handle, image.handle, message, MESSAGE_SIZE),
             self.library._text(message) or None,
         )
 

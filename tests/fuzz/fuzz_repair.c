@@ -125,8 +125,7 @@ static void write_anew(struct repair *repair)
     unsigned failed;
 
     volume_begin(&volume);
-    bool scattered = repair_count(repair) % 2 != 0;
-    if (repair_write(repair, &volume.fs, volume.page, scattered, &failed) == NF2_OK && repair_verify(repair, &volume.fs, &failed) != NF2_OK) {
+    if (repair_write(repair, &volume.fs, volume.page, &failed) == NF2_OK && repair_verify(repair, &volume.fs, &failed) != NF2_OK) {
         fprintf(stderr, "item %u of the new volume is not what was read\n", failed);
         abort();
     }
@@ -141,10 +140,8 @@ static void look_at(struct repair *repair, bool anew)
     uint64_t sum = 0;
 
     for (unsigned i = 0; i < repair_findings(repair); i++) {
-        sum += strlen(repair_finding(repair, i)->text);
-    }
-    for (unsigned i = 0; i < repair_notes(repair); i++) {
-        sum += repair_note(repair, i)->from != NULL ? strlen(repair_note(repair, i)->from) : 0;
+        const struct repair_finding *finding = repair_finding(repair, i);
+        sum += strlen(finding->text) + (finding->from != NULL ? strlen(finding->from) : 0) + (finding->to != NULL ? strlen(finding->to) : 0);
     }
     for (uint32_t block = 0; block < CHIP_SIZE / 4096u; block++) {
         sum += (uint64_t)repair_block_use(repair, block);

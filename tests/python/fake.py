@@ -67,7 +67,10 @@ class FakeRepair:
     def items(self):
         return []
 
-    def notes(self):
+    def names_lost(self):
+        return False
+
+    def findings(self):
         return []
 
     def state_text(self, state):

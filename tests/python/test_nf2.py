@@ -201,7 +201,8 @@ def test_broken_volume_fails_the_check(fake, tmp_path, nf2):
     code, out, _ = nf2("check", "--json", tmp_path / "x.img")
     found = json.loads(out)
     assert code == 1 and found["wrong"] == 1 and not found["sound"]
-    assert found["findings"] == [{"kind": "node", "text": "a finding", "block": 7, "id": 3, "number": 0, "name": None, "path": "/path of 3"}]
+    assert found["findings"] == [{"kind": "node", "text": "a finding", "block": 7, "id": 3, "number": 0, "name": None, "first": None, "last": None,
+                                   "path": "/path of 3"}]
 
 
 def test_names_are_safe_to_print(fake, tmp_path, nf2):

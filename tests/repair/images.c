@@ -178,12 +178,8 @@ void say_repair(const struct repair *repair)
 {
     for (unsigned i = 0; i < repair_findings(repair) && i < 20; i++) {
         const struct repair_finding *finding = repair_finding(repair, i);
-        printf("    %s block %d offset %u id %u: %s\n", repair_kind_wrong(finding->kind) ? "WRONG" : "note ", (int)finding->block,
-               finding->offset, finding->id, finding->text);
-    }
-    for (unsigned i = 0; i < repair_notes(repair) && i < 10; i++) {
-        const struct repair_note *note = repair_note(repair, i);
-        printf("    block %d, number %u: %s (%s to %s)\n", (int)note->block, note->number, repair_note_text(note->kind),
-               note->from != NULL ? note->from : "-", note->to != NULL ? note->to : "-");
+        printf("    %s block %d offset %u id %u: %s (%s to %s)\n", repair_kind_wrong(finding->kind) ? "WRONG" : "note ",
+               (int)finding->block, finding->offset, finding->id, finding->text, finding->from != NULL ? finding->from : "-",
+               finding->to != NULL ? finding->to : "-");
     }
 }

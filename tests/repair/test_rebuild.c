@@ -155,7 +155,7 @@ static void rebuild(struct repair *repair, const struct history *history)
     config.flash = vflash_driver(flash);
     config.buffer = malloc(config.buffer_size);
     bool right = nf2_format(&fs, &config, NF2_FORMAT_ERASE) == NF2_OK && nf2_mount(&fs, &config, NF2_MOUNT_RDWR) == NF2_OK;
-    int written = right ? repair_write(repair, &fs, page, runs_done % 2 != 0, &failed) : NF2_OK;
+    int written = right ? repair_write(repair, &fs, page, &failed) : NF2_OK;
     int verified = right && written == NF2_OK ? repair_verify(repair, &fs, &failed) : NF2_OK;
     if (!right || written != NF2_OK || verified != NF2_OK || nf2_check(&fs, NULL, NULL) != 0 || nf2_unmount(&fs) != NF2_OK) {
         printf("%s: writing %d, comparing %d, item %u\n", context, written, verified, failed);
