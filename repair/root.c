@@ -50,6 +50,9 @@ static void find_anchor(struct repair *r, struct anchor *best)
         bool odd = log->torns > 0 && log->whole > 0 && log->first_torn < log->records.list[0].at;
         log->damage = odd ? log->first_torn : log->damage;
     }
+    if (best->record != NULL && anchor32(best, NF2_ANCHOR_HEAD) < NF2_SUPER_BLOCKS) {
+        best->record = NULL;    /* a format was cut; what was there before may be found */
+    }
 }
 
 static bool failed(const struct repair *r, uint32_t block)

@@ -61,12 +61,12 @@ static int begin(nf2_t *fs)
 
 /*
  * Erases the super blocks of a chip that was used, last the one that names the newest log. Before
- * that an anchor that names none makes void what a cut erase may leave there: from here on the older
- * volume does not mount. The new one goes on with its sequence, since a block that cannot be erased
- * keeps its anchors. It gets an id other than any there, so that stale logs are not taken for this
- * one's: what each block begins with is taken in. That ends in front of the check of an anchor or a
- * CHECKPOINT, with which a CRC is the same for all of them. On a blank chip each is erased before
- * its first anchor, so that what a cut leaves is blank.
+ * that an anchor that names none makes void what a cut erase may leave there: from here on the
+ * older volume does not mount. The new one goes on with its sequence, since a block that cannot be
+ * erased keeps its anchors. It gets an id other than any there, so that stale logs are not taken
+ * for this one's: what each block begins with is taken in. That ends in front of the check of an
+ * anchor or a CHECKPOINT, with which a CRC is the same for all of them. On a blank chip each is
+ * erased before its first anchor, so that what a cut leaves is blank.
  */
 static int erase_super(nf2_t *fs)
 {

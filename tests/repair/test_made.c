@@ -112,6 +112,24 @@ TEST(anchor)
     made_end(&made);
 }
 
+/* A format was cut behind its first anchor, which names no log: the volume that was there is found by its log. */
+TEST(anchor_of_a_cut_format)
+{
+    BUILT(made);
+    uint8_t anchor[28];
+    memcpy(anchor, byte_of(&made, 0, 4), sizeof anchor);
+    anchor[16] ^= 0x5A;     /* the new volume's id */
+    anchor[20]++;
+    anchor[24] = anchor[25] = 0;
+    memset(byte_of(&made, 0, 0), 0xFF, 3 * MADE_BLOCK);
+    made.end[0] = made.end[1] = made.end[2] = 0;
+    (void)made_record(&made, 1, 1, false, anchor, sizeof anchor);
+    struct repair *repair = expect(&made, REPAIR_ANCHOR, true);
+    CHECK(repair != NULL && repair_count(repair) == 7 && item(repair, "/map")->state == REPAIR_WHOLE);
+    repair_close(repair);
+    made_end(&made);
+}
+
 TEST(anchor_of_another_chip)
 {
     BUILT(made);
@@ -1046,6 +1064,7 @@ int main(void)
 {
     RUN(whole);
     RUN(anchor);
+    RUN(anchor_of_a_cut_format);
     RUN(anchor_of_another_chip);
     RUN(anchor_damaged);
     RUN(spare_missing);
