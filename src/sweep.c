@@ -230,7 +230,8 @@ static int next_window(nf2_t *fs)
 
 /*
  * Removes the entries of a map that no name leads to, a leaf at a time: 1 if there was one, 0 if
- * not, or an error.
+ * not, or an error. In a search bad blocks go on record first: what drops out of their list would
+ * be found free again by the walks that follow.
  */
 static int orphan_step(nf2_t *fs)
 {
@@ -241,20 +242,20 @@ static int orphan_step(nf2_t *fs)
     if (nf2_alloc_stock(fs) <= 3 || fs->group_busy) {
         return 0;
     }
-    int found = find_orphan(fs, &id);
-    if (found <= 0) {
-        return found;
+    int found = fs->idle == 0 ? nf2_bad_record(fs) : NF2_OK;
+    found = found == NF2_OK ? find_orphan(fs, &id) : found;
+    if (found > 0) {
+        nf2_op_range(&op, id, 0, NF2_FILE_MAX + 1u);
+        found = nf2_tree_first_part(fs, &op);
+        NF2_TRY(found);
+        if (found == 0) {
+            nf2_op_delete_orphan(&op, id);
+        }
+        found = nf2_change_one(fs, &op);
+        /* where nothing is removed a leaf is out of order */
+        found = found < 0 ? found : before != fs->changes ? 1 : NF2_ERR_IO;
     }
-    nf2_op_range(&op, id, 0, NF2_FILE_MAX + 1u);
-    found = nf2_tree_first_part(fs, &op);
-    NF2_TRY(found);
-    if (found == 0) {
-        nf2_op_delete_orphan(&op, id);
-    }
-    found = nf2_change_one(fs, &op);
-    found = found == NF2_NEED_SPACE ? 0 : found < 0 ? found : 1;
-    /* where nothing is removed a leaf is out of order */
-    return found <= 0 || before != fs->changes ? found : NF2_ERR_IO;
+    return found != NF2_NEED_SPACE ? found : 0;
 }
 
 /* One walk, or as much of it as is needed; `taken`: a window is taken without any. */
@@ -321,11 +322,9 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
             result = NF2_ERR_NOSPC;
             break;
         }
-        /* else what is not in the list any more would be found free again */
-        int orphans = nf2_bad_record(fs);
-        orphans = orphans == NF2_OK ? orphan_step(fs) : orphans;
-        NF2_TRY(orphans != NF2_NEED_SPACE ? orphans : NF2_OK);
-        if (orphans <= 0) {
+        int orphans = orphan_step(fs);
+        NF2_TRY(orphans);
+        if (orphans == 0) {
             if (fs->walk_hard) { /* else space would be refused */
                 walk->joins = UINT8_MAX;
             }
