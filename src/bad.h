@@ -9,8 +9,8 @@
 #include "group.h"
 
 /*
- * Puts the list into the tree, if it is half full. It changes the tree: not between a plan and its
- * change.
+ * Puts the list into the tree, if it is half full, and there are blocks for nodes. It changes the
+ * tree: not between a plan and its change.
  */
 int nf2_bad_record(nf2_t *fs);
 

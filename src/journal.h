@@ -48,7 +48,7 @@ void nf2_journal_bad_done(nf2_t *fs, uint32_t block);
 /* So many blocks may turn out to be bad, one after the other, until something gives up. */
 static inline uint32_t nf2_journal_tries(const nf2_t *fs)
 {
-    return fs->blocks / 16 + 2;
+    return fs->blocks / 16 + 10; /* one that was freed takes two */
 }
 
 #endif

@@ -33,8 +33,8 @@ static NF2_APART void describe(const nf2_t *fs, uint32_t *words)
 }
 
 /*
- * Takes an anchor that is newer than what is known, or the first one of this volume. Of others is
- * kept in `*result` why the newest is not taken: a format erases it last.
+ * Takes an anchor that is newer than what is known, also of another geometry: older ones are void,
+ * which a format could not erase. Why the newest one does not do is kept in `*result`.
  */
 static void consider(nf2_t *fs, uint32_t *words, uint32_t block, int *result)
 {
@@ -44,9 +44,7 @@ static void consider(nf2_t *fs, uint32_t *words, uint32_t block, int *result)
     turn_words(words);
     int reason = words[VERSION] != own[VERSION] ? NF2_ERR_VERSION :
                  memcmp(words, own, VOLUME * sizeof *own) != 0 ? NF2_ERR_GEOMETRY : NF2_OK;
-    bool newer = words[SEQUENCE] > own[SEQUENCE];
-    /* beside those of this volume there may be others, which a format could not erase */
-    if (*result == NF2_OK ? reason != NF2_OK || !newer : reason != NF2_OK && !newer) {
+    if (*result != NF2_ERR_BLANK && words[SEQUENCE] <= own[SEQUENCE]) {
         return;
     }
     *result = reason;
@@ -171,7 +169,7 @@ int nf2_super_write(nf2_t *fs)
         block = NF2_BROKEN(NF2_FAULT_ANCHOR) ? block : nf2_super_behind(block);
         uint16_t *end = &fs->root.super_end[block];
         bool fits = fits_in(fs, block), failed = (fs->bad_flags & NF2_BAD_SUPER(block)) != 0;
-        if (failed || (!fits && i == 1)) {
+        if (failed || (!fits && i == 1 && fs->mounted)) {
             continue;
         }
         result = fits ? NF2_OK : nf2_flash_erase(fs, block, 1);
@@ -187,7 +185,7 @@ int nf2_super_write(nf2_t *fs)
     }
     fs->super_block = (uint8_t)block;
     if (result == NF2_FAILED_BLOCK) {
-        fs->broken = true;
+        fs->broken = fs->mounted; /* a format may do without the anchor that voids others */
         return NF2_ERR_IO;
     }
     return result;

@@ -440,7 +440,7 @@ int nf2_sweep_ready(nf2_t *fs, bool urgent)
 
     fs->walk.idle_walks = 0;
     NF2_TRY(nf2_sweep_begin(fs));
-    NF2_TRY(nodes_enough(fs, kept) ? nf2_bad_record(fs) : NF2_OK);
+    NF2_TRY(nf2_bad_record(fs));
     NF2_TRY(pace(fs));
     /* a removal frees as many nodes as it takes: on a full volume each would walk in vain */
     if (nodes_enough(fs, urgent ? fs->root_level + 3u : kept)) {

@@ -60,6 +60,12 @@ static int begin(nf2_t *fs)
 /* ---- format ---------------------------------------------------------------------------------- */
 
 /*
+ * More than the sequences of one page of anchors: with another program unit only the first anchor
+ * of each page is found.
+ */
+#define UNSEEN 32u
+
+/*
  * Erases the super blocks of a chip that was used, last the one that names the newest log. Before
  * that an anchor that names none makes void what a cut erase may leave there: from here on the
  * older volume does not mount. The new one goes on with its sequence, since a block that cannot be
@@ -75,6 +81,8 @@ static int erase_super(nf2_t *fs)
     NF2_NEAR(root);
     bool used = nf2_super_find(fs) != NF2_ERR_BLANK;
     uint32_t block = fs->super_block;
+    root->super_sequence += UNSEEN;
+    fs->epoch = 12u << 12;      /* of number 0; a scan would end early with it */
     fs->root_head = 0;
     fs->root_end = (uint16_t)nf2_log_bytes(fs); /* the log begins in another block */
     root->volume_id = 0x4E463246u;
@@ -88,8 +96,7 @@ static int erase_super(nf2_t *fs)
     for (unsigned i = 0; used && i < NF2_SUPER_BLOCKS; i++) {
         block = nf2_super_behind(block);
         if (i == NF2_SUPER_BLOCKS - 1) {
-            (void)nf2_super_write(fs);
-            fs->broken = false; /* it may be the only one that is not bad */
+            (void)nf2_super_write(fs); /* none, if this is the only block that is not bad */
         }
         int result = nf2_flash_erase(fs, block, 1);
         if (result == NF2_OK) {
@@ -202,7 +209,6 @@ static int do_format(nf2_t *fs, int flags)
     }
     fs->root.next_id = NF2_FIRST_ID;
     begin_space(fs);
-    fs->epoch = 12u << 12;      /* of number 0 */
     NF2_TRY(erase_super(fs));
     NF2_TRY(nf2_journal_checkpoint(fs));
     NF2_TRY(write_root(fs));

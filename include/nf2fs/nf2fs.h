@@ -183,9 +183,10 @@ enum nf2_mount_flags {
 /*
  * Makes an empty volume; whatever the range held is lost. `fs` is scratch memory and is not mounted
  * afterwards. The new volume is durable when the call returns. A cut leaves the volume that was
- * there before (also one of another size or program unit), the new one, or none: then nf2_mount
- * returns BLANK if the chip was blank or had a volume, else that or FOREIGN. A volume that begins
- * at another offset, or has blocks of another size, is not seen: a cut may leave a part of it.
+ * there before (also one of another size), the new one, or none: then nf2_mount returns BLANK if
+ * the chip was blank or had a volume, else that or FOREIGN. Of a volume with another program unit a
+ * cut may leave one that is CORRUPT. One that begins at another offset, or has blocks of another
+ * size, is not seen: a cut may leave a part of it.
  * Errors: INVAL, GEOMETRY, IO, NOSPC (fewer than NF2_BLOCKS_MIN blocks).
  */
 int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags);

@@ -31,6 +31,9 @@ static void use(struct volume *volume, uint32_t writes)
         seed_of[i] = n;
         size_now[i] = 300u + n % 50u * 20u;
         CHECK_EQ(put(volume, name, size_now[i], n), NF2_OK);
+        if (n % 37 == 36) { /* a session that was cut */
+            CHECK_EQ(nf2_mount(&volume->fs, &volume->config, NF2_MOUNT_RDWR), NF2_OK);
+        }
     }
     CHECK_EQ(nf2_unmount(&volume->fs), NF2_OK);
 }
@@ -148,20 +151,25 @@ TEST(cut_and_formatted_again)
     }
 }
 
-/* The new volume is of another size: of the old one nothing was used before it was void. */
-TEST(cut_in_another_size)
+/* The new volume has another size, or another program unit: of the old one nothing was used before it was void. */
+static void cut_in_another(bool unit)
 {
     struct volume volume;
 
     for (uint32_t writes = 100; writes < 1600; writes += 53) {
         use(&volume, writes);
+        volume.driver = *vflash_driver(volume.flash);
+        const struct nf2_flash *whole_driver = volume.config.flash;
+        volume.driver.program_unit = unit ? 16 : 1;
         struct vflash_checkpoint *whole = vflash_save(volume.flash);
         bool is_cut = true;
         for (unsigned at = 1; is_cut; at++) {
-            volume.config.size -= 8 * BLOCK;
+            volume.config.size -= unit ? 0 : 8 * BLOCK;
+            volume.config.flash = &volume.driver;
             is_cut = cut_format(&volume, at, 0);
             CHECK(!is_cut || is_old_or_new(&volume));
-            volume.config.size += 8 * BLOCK;
+            volume.config.size += unit ? 0 : 8 * BLOCK;
+            volume.config.flash = whole_driver;
             if (!is_old_or_new(&volume)) {
                 printf("  after %u writes, cut in operation %u\n", (unsigned)writes, at);
             }
@@ -170,6 +178,16 @@ TEST(cut_in_another_size)
         vflash_release(whole);
         volume_down(&volume, false);
     }
+}
+
+TEST(cut_in_another_size)
+{
+    cut_in_another(false);
+}
+
+TEST(cut_in_another_unit)
+{
+    cut_in_another(true);
 }
 
 /*
@@ -247,6 +265,7 @@ int main(void)
     RUN(super_blocks_erased);
     RUN(cut_and_formatted_again);
     RUN(cut_in_another_size);
+    RUN(cut_in_another_unit);
     RUN(blank_and_cut_thrice);
     RUN(bad_super_block_and_cut);
     RUN(bad_super_block);
