@@ -346,7 +346,7 @@ static int run(nf2_t *fs, struct rewrite *rewrite)
     }
     if (done < 0) {
         rewrite->old = 0xFF;    /* what failed may be there when it is read again */
-        if (rewrite->failed) {
+        if (rewrite->failed && fs->group_at == 0) { /* a GROUP does it anew */
             fs->broken = true;
         }
     }
