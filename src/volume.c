@@ -60,10 +60,10 @@ static int begin(nf2_t *fs)
 /* ---- format ---------------------------------------------------------------------------------- */
 
 /*
- * More than the sequences of one page of anchors: with another program unit only the first anchor
+ * More than the anchors that three super blocks hold: with another program unit only the first one
  * of each page is found.
  */
-#define UNSEEN 32u
+#define UNSEEN 512u
 
 /*
  * Erases the super blocks of a chip that was used, last the one that names the newest log. Before

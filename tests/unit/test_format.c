@@ -53,6 +53,27 @@ static unsigned entries(struct volume *volume)
     return count;
 }
 
+/* Short sessions, so many, of which those around `unclean` end without an unmount: their anchors skip pages. */
+static void use_in_sessions(struct volume *volume, uint32_t sessions, uint32_t unclean)
+{
+    char name[16];
+
+    volume_new(volume, "w25q80");
+    volume->config.size = BLOCKS * BLOCK;
+    volume_format(volume);
+    for (uint32_t n = 0; n < sessions * 3; n++) {
+        uint32_t i = n % OLD_NAMES;
+        old_name(name, i);
+        seed_of[i] = n;
+        size_now[i] = 3000;
+        CHECK_EQ(put(volume, name, size_now[i], n), NF2_OK);
+        if (n % 3 == 2) {
+            CHECK_EQ(volume_again(volume, n / 3 - unclean > 2), NF2_OK);
+        }
+    }
+    CHECK_EQ(nf2_unmount(&volume->fs), NF2_OK);
+}
+
 /* The volume that a format has made: empty, and its files are there after a remount. */
 static bool is_new(struct volume *volume, int flags)
 {
@@ -151,6 +172,126 @@ TEST(cut_and_formatted_again)
     }
 }
 
+/* The anchor that the old volume is found by is the last one to be erased, also behind pages that were skipped. */
+TEST(cut_behind_unclean_sessions)
+{
+    struct volume volume;
+
+    for (uint32_t sessions = 8; sessions < 400; sessions += 7) {
+        use_in_sessions(&volume, sessions, sessions / 2);
+        struct vflash_checkpoint *whole = vflash_save(volume.flash);
+        for (unsigned at = 1; at <= 5; at++) {
+            CHECK(cut_format(&volume, at, 0));
+            if (!is_old_or_new(&volume)) {
+                printf("  after %u sessions, cut in operation %u\n", (unsigned)sessions, at);
+            }
+            vflash_restore(volume.flash, whole);
+        }
+        vflash_release(whole);
+        volume_down(&volume, false);
+    }
+}
+
+/* Of a volume with another program unit nothing mounts behind a format, also where its newest super block is bad. */
+TEST(another_unit_and_bad_super_block)
+{
+    struct volume volume;
+
+    for (uint32_t sessions = 100; sessions < 1000; sessions += 53) {
+        use_in_sessions(&volume, sessions, 0);
+        CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDONLY), NF2_OK);
+        vflash_break_block(volume.flash, volume.fs.super_block, false);
+        CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
+        volume.driver.program_unit = 16;
+        CHECK_EQ(nf2_format(&volume.fs, &volume.config, NF2_FORMAT_QUICK), NF2_OK);
+        CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+        CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
+        volume.driver.program_unit = 1;
+        if (!CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_ERR_GEOMETRY)) {
+            printf("  after %u sessions\n", (unsigned)sessions);
+        }
+        volume_down(&volume, false);
+    }
+}
+
+/* A chip of which one super block is good can be formatted, blank or used. */
+TEST(two_bad_super_blocks)
+{
+    struct volume volume;
+
+    for (unsigned number = 0; number < 12; number++) {
+        volume_new(&volume, number % 2 ? "w25q80" : "tinyecc16");
+        if (number / 6 > 0) {
+            volume_format(&volume);
+            CHECK_EQ(put(&volume, "old", 3000, 1), NF2_OK);
+            CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
+        }
+        for (uint32_t block = 0; block < 3; block++) {
+            if (block != number / 2 % 3) {
+                vflash_break_block(volume.flash, block, false);
+            }
+        }
+        if (!is_new(&volume, NF2_FORMAT_QUICK)) {
+            printf("  block %u is good, %s\n", number / 2 % 3, number / 6 > 0 ? "used" : "blank");
+        }
+        volume_down(&volume, false);
+    }
+}
+
+/* A driver that fails in a program or an erase, and from then on counts what it is asked for. */
+static struct fails {
+    const struct nf2_flash *chip;
+    unsigned left, asked;
+} fails;
+
+static int fails_now(void)
+{
+    fails.asked += fails.left == 0;
+    fails.left -= fails.left > 0;
+    return fails.left == 0 ? -1 : 0;
+}
+
+static int fails_read(void *context, uint32_t address, void *data, uint32_t length)
+{
+    (void)context;
+    return fails.chip->read(fails.chip->context, address, data, length);
+}
+
+static int fails_program(void *context, uint32_t address, const void *data, uint32_t length)
+{
+    (void)context;
+    return fails_now() < 0 ? -1 : fails.chip->program(fails.chip->context, address, data, length);
+}
+
+static int fails_erase(void *context, uint32_t address, uint32_t length)
+{
+    (void)context;
+    return fails_now() < 0 ? -1 : fails.chip->erase(fails.chip->context, address, length);
+}
+
+/* Where the driver fails the format fails, and writes no more. */
+TEST(driver_fails)
+{
+    struct volume volume;
+    int status = NF2_ERR_IO;
+
+    for (unsigned at = 1; status != NF2_OK && CHECK(at < 30); at++) {
+        use(&volume, 300);
+        fails.chip = vflash_driver(volume.flash);
+        fails.left = at;
+        fails.asked = 0;
+        volume.driver = *fails.chip;
+        volume.driver.read = fails_read;
+        volume.driver.program = fails_program;
+        volume.driver.erase = fails_erase;
+        volume.config.flash = &volume.driver;
+        status = nf2_format(&volume.fs, &volume.config, NF2_FORMAT_QUICK);
+        CHECK(fails.left > 0 ? status == NF2_OK : status == NF2_ERR_IO);
+        CHECK_EQ(fails.asked, 0);
+        volume_down(&volume, false);
+    }
+}
+
 /* The new volume has another size, or another program unit: of the old one nothing was used before it was void. */
 static void cut_in_another(bool unit)
 {
@@ -158,18 +299,15 @@ static void cut_in_another(bool unit)
 
     for (uint32_t writes = 100; writes < 1600; writes += 53) {
         use(&volume, writes);
-        volume.driver = *vflash_driver(volume.flash);
-        const struct nf2_flash *whole_driver = volume.config.flash;
-        volume.driver.program_unit = unit ? 16 : 1;
         struct vflash_checkpoint *whole = vflash_save(volume.flash);
         bool is_cut = true;
         for (unsigned at = 1; is_cut; at++) {
             volume.config.size -= unit ? 0 : 8 * BLOCK;
-            volume.config.flash = &volume.driver;
-            is_cut = cut_format(&volume, at, 0);
+            volume.driver.program_unit = unit ? 16 : 1;
+            is_cut = cut_format(&volume, at, unit ? 0 : writes);
             CHECK(!is_cut || is_old_or_new(&volume));
             volume.config.size += unit ? 0 : 8 * BLOCK;
-            volume.config.flash = whole_driver;
+            volume.driver.program_unit = 1;
             if (!is_old_or_new(&volume)) {
                 printf("  after %u writes, cut in operation %u\n", (unsigned)writes, at);
             }
@@ -215,16 +353,23 @@ TEST(blank_and_cut_thrice)
 
 /*
  * A super block is bad, and a format of a blank chip is cut: what the format tore is never programmed again where units are
- * programmed once.
+ * programmed once, also if it left no trace.
  */
 TEST(bad_super_block_and_cut)
 {
     struct volume volume;
+    struct vflash_chip chip = *vflash_chip_find("tinyecc16");
 
-    for (unsigned number = 0; number < 3 * 16 * 20; number++) {
-        volume_new(&volume, "tinyecc16");
+    chip.program_unit = 8;
+    for (unsigned number = 0; number < 3 * 16 * 12; number++) {
+        struct vflash_cut cut = { .operation = number / 3 % 16 + 1, .byte = number / 48 % 6 * 8, .seed = number };
+        cut.erase = (enum vflash_erase_cut)(number % 5);
+        volume_new_on(&volume, &chip);
         vflash_break_block(volume.flash, number % 3, false);
-        (void)cut_format(&volume, number / 3 % 16 + 1, number / 48);
+        vflash_cut_at(volume.flash, &cut);
+        (void)nf2_format(&volume.fs, &volume.config, number / 288 != 0 ? NF2_FORMAT_ERASE : NF2_FORMAT_QUICK);
+        vflash_cut_at(volume.flash, NULL);
+        vflash_power_on(volume.flash);
         if (nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR) == NF2_OK) {
             for (uint32_t i = 0; i < 200; i++) {
                 CHECK_EQ(put(&volume, "file", 100, i), NF2_OK);
@@ -264,6 +409,10 @@ int main(void)
 {
     RUN(super_blocks_erased);
     RUN(cut_and_formatted_again);
+    RUN(cut_behind_unclean_sessions);
+    RUN(another_unit_and_bad_super_block);
+    RUN(two_bad_super_blocks);
+    RUN(driver_fails);
     RUN(cut_in_another_size);
     RUN(cut_in_another_unit);
     RUN(blank_and_cut_thrice);
