@@ -7,10 +7,13 @@
 
 #include "refs.h"
 
+/* What failed on the way: a node is in a bad block; what is there may count after a remount. */
+enum { IS_BAD = 1, MAY_COUNT = 3 };
+
 struct rewrite {
     bool two, edge;             /* edge: the first one of two is the old node, which stays */
     bool grows;                 /* the changes lie above all entries, in order */
-    bool failed;                /* a block failed in a program that may count after a remount */
+    uint8_t failed;             /* IS_BAD, MAY_COUNT */
     uint8_t old;                /* levels, a bit each, whose node on the way is replaced */
     uint8_t count;
     uint8_t level;
@@ -18,14 +21,14 @@ struct rewrite {
     const struct nf2_child *way;
     const struct nf2_key *lead; /* that the way leads to */
     struct nf2_op *ops;         /* changes of the node at `level`: the caller's, then `up` */
-    uint16_t base;              /* of a node that holds all: where its base ends */
+    uint16_t cut, cut_block;    /* where the first entry of the second part lies; the last one, if
+                                   it is not cut; 0: in front of all */
     uint16_t end[3];            /* entries that stay, in front of the first part (0),
                                    up to its end, in all; */
     uint16_t done;              /* passed so far */
     struct nf2_child right;     /* the neighbour; block 0: none */
     struct nf2_child made[2];   /* the new nodes */
-    uint16_t cut, cut_block;    /* where the first entry of the second part lies; the last one, if
-                                   it is not cut; 0: in front of all */
+    uint16_t base;              /* of a node that holds all: where its base ends */
     uint16_t block;             /* that is written; NF2_NO_BLOCK: it is measured */
     struct nf2_writer writer;   /* of the part that was written or measured last */
     struct nf2_key key[2];      /* of `up`: what they mean for the parent */
@@ -314,17 +317,23 @@ static NF2_APART int append(nf2_t *fs, struct rewrite *rewrite)
     struct nf2_view *view;
 
     NF2_TRY(nf2_node_view(fs, rewrite->way[rewrite->level], rewrite->level, &view));
-    int result = nf2_node_append(fs, view, rewrite->ops, rewrite->count);
+    int result = NF2_NODE_FULL;
+    /* once failed it takes no more: what is programmed behind a torn place would be lost */
+    unsigned failed = nf2_space_bad_listed(fs, view->block);
+    if (failed == 0) {
+        result = nf2_node_append(fs, view, rewrite->ops, rewrite->count);
+        failed = result == NF2_NODE_HALF ? MAY_COUNT : 0;
+    }
     if (result == NF2_FAILED_BLOCK) {
         nf2_journal_bad(fs, view->block);
+        failed = fs->group_at != 0 ? IS_BAD : MAY_COUNT; /* a GROUP that waits makes it anew */
     }
-    bool torn = result == NF2_FAILED_BLOCK || result == NF2_NODE_HALF;
-    if (torn) {
-        rewrite->failed = true;
-        fs->idle = 0; /* it has to be replaced, however long that takes */
+    if (failed == 0) {
+        return result == NF2_OK ? 1 : result == NF2_NODE_FULL ? 0 : result;
     }
-    result = torn && NF2_BROKEN(NF2_FAULT_TAIL) ? NF2_OK : result;
-    return result == NF2_OK ? 1 : result == NF2_NODE_FULL || torn ? 0 : result;
+    rewrite->failed |= (uint8_t)failed;
+    fs->idle = 0; /* it has to be replaced, however long that takes */
+    return NF2_BROKEN(NF2_FAULT_TAIL) ? 1 : 0;
 }
 
 static void give_up(nf2_t *fs, uint32_t block, int done)
@@ -346,7 +355,7 @@ static int run(nf2_t *fs, struct rewrite *rewrite)
     }
     if (done < 0) {
         rewrite->old = 0xFF;    /* what failed may be there when it is read again */
-        if (rewrite->failed && fs->group_at == 0) { /* a GROUP does it anew */
+        if (rewrite->failed > IS_BAD) {
             fs->broken = true;
         }
     }

@@ -258,7 +258,7 @@ static int check_listing(const nf2_t *fs, const nf2_dir_t *dir)
 int nf2_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
 {
     nf2_enter(fs);
-    int result = dir == NULL || out == NULL ? NF2_ERR_INVAL : check_listing(fs, dir);
+    int result = out == NULL ? NF2_ERR_INVAL : check_listing(fs, dir);
     return nf2_leave(fs, result < 0 ? result : do_readdir(fs, dir, out));
 }
 

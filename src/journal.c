@@ -254,9 +254,12 @@ void nf2_journal_bad(nf2_t *fs, uint32_t block)
     if (nf2_space_bad_listed(fs, block) || NF2_BROKEN(NF2_FAULT_BAD)) {
         return;
     }
-    /* too many in one call: the first one is found anew when it fails again */
+    /*
+     * Too many in one call: the last one is found anew when it fails again. The first ones stay:
+     * the leaf that a GROUP waits for may be among them.
+     */
     if (fs->bads == NF2_BAD_MAX) {
-        nf2_journal_bad_done(fs, fs->root.bad[0]);
+        fs->bads--;
     }
     fs->root.bad[fs->bads++] = (uint16_t)block;
 }
@@ -366,7 +369,7 @@ static NF2_APART int turn(nf2_t *fs)
     }
     if (result < 0) {           /* what is known of the log is not what is there */
         fs->broken = true;
-    } else if (old != 0 && old != fs->root_next) { /* in a format it is 0 */
+    } else if (old != 0 && old != fs->root_next && fs->group_at == 0) { /* in a format it is 0 */
         nf2_space_freed(fs, old);
     }
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;

@@ -67,7 +67,6 @@ struct nf2_record {
 };
 
 struct nf2_scan {
-    uint32_t block;
     uint16_t position;          /* next place to look at */
     uint16_t epoch;             /* of the page that it is in */
     uint16_t last_end, last_epoch;  /* behind the last valid record, and its page's epoch;
@@ -81,6 +80,7 @@ struct nf2_scan {
                                    last record in its page */
     bool damaged;               /* an invalid record that no cut explains */
     bool own;                   /* an invalid place in what this session has programmed */
+    uint32_t block;
 };
 
 static inline uint32_t nf2_log_bytes(const nf2_t *fs)

@@ -17,8 +17,8 @@ bool nf2_move_wanted(const nf2_t *fs, const struct nf2_piece *piece);
  */
 #define NF2_MOVED_PIECES 3u
 struct nf2_wanted {
-    uint32_t count;
     uint32_t offset[NF2_MOVED_PIECES];
+    uint32_t count;
 };
 
 /*

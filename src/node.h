@@ -11,8 +11,8 @@
 #include "log.h"
 
 struct nf2_view {
-    uint16_t block;             /* NF2_NO_BLOCK: none */
     uint16_t end;               /* where the next record goes */
+    uint16_t block;             /* NF2_NO_BLOCK: none */
     uint16_t base_end;
     uint16_t epoch;             /* of the pages of the base */
     struct nf2_spot near;       /* where the last search ended: a record of the base, or 0 */
@@ -24,11 +24,11 @@ struct nf2_view {
 };
 
 struct nf2_entry {
+    struct nf2_key key;
     struct nf2_span body;       /* in a record of the same node */
     uint16_t record;            /* place of the record with the key */
     struct nf2_spot spot;       /* of what a search found: behind it, or (of one below) behind the
                                    key that was asked for */
-    struct nf2_key key;
 };
 
 /* odd: or the key itself */
@@ -104,11 +104,11 @@ extern const struct nf2_key nf2_key_lowest;     /* of all: it leads to the first
 
 /* A record's front in the read window: it holds until the next read. */
 struct nf2_front {
-    const uint8_t *bytes;
+    uint32_t id;                /* of the key */
     uint32_t length;            /* of the record */
     uint32_t type;
+    const uint8_t *bytes;
     uint32_t key, key_length;   /* where the key's bytes begin, and how many they are */
-    uint32_t id;                /* of the key */
 };
 int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *front);
 void nf2_front_key(const struct nf2_front *front, struct nf2_key *key);
@@ -163,8 +163,8 @@ void nf2_hints_forget(nf2_t *fs, uint32_t block, uint32_t place, uint32_t places
 
 /* A gap between the entries of a node, in order of their keys. */
 struct nf2_iterator {
-    struct nf2_view *view;
     uint16_t below;             /* place of the entry below it; 0: none */
+    struct nf2_view *view;
     struct nf2_spot spot;       /* what is above it */
 };
 

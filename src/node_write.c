@@ -34,10 +34,10 @@ int nf2_ops_cover(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_op
 
 struct record {
     const struct nf2_op *op;    /* the change that it is of */
-    uint8_t type;
     uint8_t rank;               /* so many of the tail's entries are below it */
-    uint16_t kill;              /* REN: the victim */
     uint16_t body, source;      /* of REN */
+    uint16_t kill;              /* REN: the victim */
+    uint8_t type;
     uint16_t place;
 };
 

@@ -19,8 +19,8 @@ enum {
 
 /* Reads the changes of a GROUP one after the other. */
 struct nf2_group_reader {
-    uint16_t at;                /* in the record */
     struct nf2_key key;         /* of the last one */
+    uint16_t at;                /* in the record */
 };
 static inline void nf2_group_begin(struct nf2_group_reader *reader)
 {

@@ -81,11 +81,14 @@ int nf2_super_find(nf2_t *fs)
     for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
         NF2_TRY(scan_super(fs, block, &result));
     }
-    /* a chip of another geometry, or one that was blank until its first format: see do_format() */
-    const uint8_t *first = nf2_peek(fs, 0, 0, 16);
-    NF2_TRY(first != NULL ? NF2_OK : NF2_ERR_IO);
-    bool blank = first[0] == 0xFF && memcmp(first, first + 1, 15) == 0;
-    return result == NF2_ERR_BLANK && !blank ? NF2_ERR_FOREIGN : result;
+    if (result == NF2_ERR_BLANK) {
+        const uint8_t *first = nf2_peek(fs, 0, 0, NF2_LOG_PAGE);
+        NF2_TRY(first != NULL ? NF2_OK : NF2_ERR_IO);
+        if (first[0] != 0xFF || memcmp(first, first + 1, NF2_LOG_PAGE - 1) != 0) {
+            result = NF2_ERR_FOREIGN;
+        }
+    }
+    return result;
 }
 
 /*

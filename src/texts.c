@@ -2,9 +2,9 @@
 /* texts.c - of errors, and of what a check finds. */
 #include "core.h"
 
-/* A code without its sign (1: none), and its text, one behind the other. */
+/* A code without its sign (255: none), and its text, one behind the other. */
 static const char error_texts[] =
-    "\001no error\0"
+    "\377no error\0"
     "\002not found\0"       /* NF2_ERR_NOENT */
     "\005I/O error\0"    /* IO */
     "\011bad handle\0"                      /* BADF */
@@ -27,7 +27,7 @@ static const char error_texts[] =
 
 const char *nf2_error_text(int error)
 {
-    unsigned code = error < 0 ? 0u - (unsigned)error : 1;
+    unsigned code = error < 0 ? 0u - (unsigned)error : 255;
     const char *text = error_texts;
 
     while (*text != '\0' && (uint8_t)*text != code) {

@@ -25,7 +25,7 @@
  *
  * docs/BOUNDS.md says what each call may cost at most, in pages read, pages programmed and erases.
  * A call that changes something has such a bound only while half of the volume, and 64 blocks
- * besides, are available (nf2_statfs).
+ * besides, are available (nf2_statfs); so never on a volume of some 160 blocks or fewer.
  *
  * The library allocates nothing and has no global state. The caller provides all memory: one nf2_t
  * and one buffer for each volume, one nf2_file_t and one page buffer for each open file. See
@@ -57,13 +57,17 @@ extern "C" {
 
 /*
  * Beside the errors that are named at a function,
- *   each function may return      INVAL (a NULL or wrong argument; the volume is not mounted), IO;
+ *   each function may return      INVAL (a NULL or wrong argument; the volume is not mounted), IO.
+ *                                 Only nf2_format and the mounts take NULL for `fs`: others crash;
  *   one that takes a path         NOENT, NOTDIR, NAMETOOLONG; where the path has no name in it and
- *                                 one is needed, remove: INVAL; mkdir: EXIST; open: ISDIR;
- *   one that takes a handle       BADF;
+ *                                 one is needed, remove: INVAL; mkdir: EXIST; open: ISDIR
+ *                                 (EXIST with NF2_O_EXCL);
+ *   one that takes a handle       BADF, also for NULL;
  *   one that changes something    ROFS, NOSPC.
- * After the driver has failed a program or an erase, or a read in the middle of a change, each
- * call that would change something returns IO until the next mount. Reading still works.
+ * After the driver has failed a program or an erase, or a read in the middle of a change, nothing
+ * is programmed or erased until the next mount. Calls that would have to return IO; those that need
+ * not, such as nf2_write of what the handle has room for, may succeed, but not its nf2_sync and
+ * nf2_close. Reading still works; through that handle it shows what was written and not synced.
  * A call that returns another error than IO has changed nothing, except where the call says
  * otherwise (nf2_close, nf2_write). After IO the change may be there or not, as after a power cut.
  */
@@ -85,8 +89,8 @@ enum nf2_error {
     NF2_ERR_NAMETOOLONG = -36,  /* a name of more than NF2_NAME_MAX bytes */
     NF2_ERR_NOTEMPTY = -39,     /* the directory has entries */
     /* errors of nf2_mount; GEOMETRY also of nf2_format */
-    NF2_ERR_BLANK = -200,       /* there is no volume: the chip is erased, or its first format
-                                   was cut */
+    NF2_ERR_BLANK = -200,       /* there is no volume: the first 256 bytes of the range are 0xFF
+                                   (nothing else was looked at), or a format was cut */
     NF2_ERR_FOREIGN = -201,     /* the chip holds something else */
     NF2_ERR_CORRUPT = -202,     /* an NF2FS volume that is damaged beyond use */
     NF2_ERR_GEOMETRY = -203,    /* the volume was made for another geometry,
@@ -116,7 +120,7 @@ struct nf2_config {
     uint32_t buffer_size;
 
     /*
-     * Both optional: called around every public function that takes an nf2_t. The library never
+     * Both or neither: called around every public function that takes an nf2_t. The library never
      * nests them. nf2_check and nf2_format hold the lock long, nf2_maintain for up to its budget.
      */
     void (*lock)(void *context);
@@ -182,11 +186,11 @@ enum nf2_mount_flags {
 
 /*
  * Makes an empty volume; whatever the range held is lost. `fs` is scratch memory and is not mounted
- * afterwards. The new volume is durable when the call returns. A cut leaves the volume that was
- * there before (also one of another size), the new one, or none: then nf2_mount returns BLANK if
- * the chip was blank or had a volume, else that or FOREIGN. Of a volume with another program unit a
- * cut may leave one that is CORRUPT. One that begins at another offset, or has blocks of another
- * size, is not seen: a cut may leave a part of it.
+ * afterwards. The new volume is durable when the call returns. Its erase counts begin anew. A cut
+ * leaves the volume that was there before (also one of another size), the new one, or none: then
+ * nf2_mount returns BLANK; where the chip held something else, BLANK or FOREIGN. Of a volume with
+ * another program unit a cut may leave one that is CORRUPT. One that begins at another offset, or
+ * has blocks of another size, is not seen: a cut may leave a part of it.
  * Errors: INVAL, GEOMETRY, IO, NOSPC (fewer than NF2_BLOCKS_MIN blocks).
  */
 int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags);
@@ -211,10 +215,11 @@ int nf2_mount_rdonly(nf2_t *fs, const struct nf2_config *config);
 
 /*
  * Writes what is pending and marks the volume as cleanly left. Files that are still open are closed
- * without a sync: their unsynced data is lost. From then on calls with handles or listings return
- * BADF; after the next mount open both anew. After an error the volume is not mounted either, and
- * the next mount treats it as after a power cut. So does the one behind a session that followed a
- * power cut and changed nothing, if the volume knew of next to no free block.
+ * without a sync: their unsynced data is lost. Their handles are closed from then on. A listing is
+ * over, too; it is not told apart from a new one after the next mount: begin it anew. After an
+ * error the volume is not mounted either, and the next mount treats it as after a power cut. It
+ * also does so if this session followed a power cut and changed nothing, and hardly any free block
+ * was known.
  */
 int nf2_unmount(nf2_t *fs);
 
@@ -225,7 +230,7 @@ struct nf2_statfs {
     uint32_t blocks_erased;     /* free blocks that are known to be erased */
     uint32_t blocks_available;  /* blocks for file data: blocks_free less the reserve */
     uint32_t blocks_bad;        /* blocks that failed for good (see nf2fs/flash.h) and are not
-                                   used any more; a sixteenth of the volume at most */
+                                   used any more */
 };
 
 /*
@@ -238,7 +243,7 @@ int nf2_statfs(nf2_t *fs, struct nf2_statfs *out);
 
 struct nf2_health {
     uint32_t erases_min, erases_max;    /* of a block: the means of the least and the most worn
-                                           group of blocks */
+                                           group of blocks, without the erases of the format */
     uint32_t erases_mean;               /* of a block, over the whole volume */
     uint64_t erases_total;
     uint32_t mounts_unclean;            /* mounts since format that found the volume
@@ -334,8 +339,8 @@ int nf2_check(nf2_t *fs, void (*report)(void *context, const struct nf2_finding 
 
 /* ---- names ----------------------------------------------------------------------------------- */
 /*
- * Paths: names separated by '/'; a leading '/' is optional; '.' and '..' work ('..' of the root is
- * the root).
+ * Paths: names separated by '/'; a leading '/' is optional; '.' and '..' work: '..' takes away the
+ * name before it, whether or not that exists ('..' of the root is the root).
  */
 
 enum nf2_type { NF2_TYPE_FILE = 1, NF2_TYPE_DIR = 2 };
@@ -366,8 +371,9 @@ int nf2_remove(nf2_t *fs, const char *path);
  * instant: a file by a file, an empty directory by a directory. Durable when it returns; a cut
  * leaves the old name and the old target, or the new name. Open handles of the renamed file stay
  * valid. A rename to the same name changes nothing. Errors: ISDIR, NOTDIR, NOTEMPTY, BUSY (the
- * target is open; or the source was created and never synced), INVAL (the root; a directory into
- * itself).
+ * target is open; or the source was created and never synced), INVAL (`from` is the root; a
+ * directory into itself). A file does not replace the root (NOTDIR), nor does a directory
+ * (NOTEMPTY).
  */
 int nf2_rename(nf2_t *fs, const char *from, const char *to);
 

@@ -103,8 +103,8 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
 struct nf2_walk {               /* sweep.c: the walk over the tree */
     uint8_t fruitless;          /* windows in a row in which nothing was worth emptying */
     uint8_t grain;              /* overwrites of a map grow to multiples of 2 ^ grain bytes */
+    uint8_t joins;              /* of leaves that this call may still make */
     bool zoomed;                /* the marked window is counted by single blocks: victims.c */
-    uint8_t idle_walks;         /* begun by idle time since a call changed something */
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
     uint32_t stock;             /* blocks in stock when this phase began,
                                    or when the last walk ended */
@@ -119,7 +119,7 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     struct nf2_run moved;       /* where moved data goes */
     uint16_t bytes;             /* bytes of the entries of this leaf that were visited */
     struct nf2_key cursor;      /* what is visited next */
-    uint8_t joins;              /* of leaves that this call may still make */
+    uint8_t idle_walks;         /* begun by idle time since a call changed something */
     uint16_t looked_window;     /* inspect.c: `mark` is of this window, */
     uint32_t looked;            /* since so many changes and one more; 0: it never was */
 };
@@ -175,8 +175,8 @@ typedef struct nf2 {
     bool now_fresh;             /* all free blocks of `now` are erased */
     uint8_t freed_count;
     uint8_t lag_window;         /* the window of the laggards */
-    bool drained;               /* free blocks of `now` that are not held back were all taken */
     bool now_counted;           /* `now` was counted in this lap */
+    bool drained;               /* free blocks of `now` that are not held back were all taken */
     bool pristine;              /* nothing was changed since this lap began */
     bool settled;               /* nothing was changed in the lap before, nor since */
     uint8_t idle;               /* a step of idle work is on (1): it erases single blocks; with
@@ -213,7 +213,7 @@ typedef struct nf2 {
     const struct nf2_flash *flash;
     uint32_t block_bytes;
     uint32_t blocks;
-    uint32_t window_blocks;     /* of each window; the last one may have fewer */
+    uint32_t changes;           /* programs and erases of this mount */
     uint32_t moves;             /* changes of where data lies that handles do not know of */
     struct nf2_file *files;     /* open handles */
     uint32_t erases;            /* a run */
@@ -224,13 +224,13 @@ typedef struct nf2 {
                                    too seldom: a bit each */
     uint32_t promised;          /* blocks set aside by nf2_preallocate */
     uint32_t to_move;           /* live pages that lie in victims still */
-    uint32_t changes;           /* programs and erases of this mount */
+    uint32_t window_blocks;     /* of each window; the last one may have fewer */
     uint8_t *write_buffer;      /* a page of the chip: being programmed */
     const struct nf2_config *config;
-    const struct nf2_writing *writing;  /* NULL: the volume is mounted for reading alone */
-    uint32_t root_head;         /* block that holds the root log */
     uint32_t worn;              /* groups of `now` that were erased more often than most:
                                    a bit each */
+    uint32_t root_head;         /* block that holds the root log */
+    const struct nf2_writing *writing;  /* NULL: the volume is mounted for reading alone */
 
     uint8_t *read_buffer;       /* a page of a log: a window on the flash */
     uint32_t effort;            /* of this call: pages read, and some more for each program
@@ -264,9 +264,9 @@ typedef struct nf2_file {
             uint32_t buffer_at; /* file offset of the first byte in the buffer */
             uint16_t buffered;  /* bytes in the buffer */
             uint8_t pieces;
-            bool failed;        /* a call failed half way: nothing can be synced any more */
-            bool dirty;         /* the buffer holds what is not on flash */
             bool changed;       /* there is more to sync than what the buffer holds */
+            bool dirty;         /* the buffer holds what is not on flash */
+            bool failed;        /* a call failed half way: nothing can be synced any more */
             bool fresh;         /* the content replaces what is committed */
             bool created;       /* no entry is on flash yet */
         };
@@ -276,8 +276,8 @@ typedef struct nf2_file {
     bool cut;                   /* an unsynced truncation ends the committed content at `synced` */
     uint16_t flags;
     uint32_t position;
-    uint32_t synced;            /* bytes of the committed content that count */
     uint32_t id;                /* of the committed map */
+    uint32_t synced;            /* bytes of the committed content that count */
     uint32_t shadow;            /* of the map with uncommitted pieces; 0: none */
     uint32_t moves;             /* fs->moves when `here` was found */
     struct nf2_run run;         /* where data goes */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api_volume.h"
+#include "calls.h"
 #include "check.h"
 
 #define ANCHOR 28u              /* bytes */
@@ -151,6 +152,135 @@ static void run(const char *chip, uint32_t steps)
     volume_down(&volume, true);
 }
 
+/* A session in which a file is written. */
+static int session(struct volume *volume, uint32_t step)
+{
+    int result = volume_again(volume, false);
+
+    if (result == NF2_OK) {
+        int put_result = put(volume, "count", 50 + step % 3, step), unmounted = nf2_unmount(&volume->fs);
+        result = put_result != NF2_OK ? put_result : unmounted;
+    }
+    return result;
+}
+
+/* Each call of the driver in such a session fails once: how often, 0 if something is wrong. */
+static unsigned fail_each_in_session(struct volume *volume, const struct vflash_checkpoint *before, uint32_t step)
+{
+    uint64_t failed = 0, last = 1;
+    uint32_t at = 0;
+
+    while (failed != last) {
+        vflash_restore(volume->flash, before);
+        last = vflash_failed(volume->flash);
+        vflash_fail_at(volume->flash, ++at);
+        int result = session(volume, step);
+        failed = vflash_failed(volume->flash);
+        vflash_fail_at(volume->flash, 0);
+        if (!CHECK(result == NF2_OK || (result == NF2_ERR_IO && failed != last)) || !CHECK(vflash_violation(volume->flash) == NULL) ||
+            !CHECK_EQ(volume_again(volume, false), NF2_OK) ||
+            !CHECK(holds(volume, "count", 50 + step % 3, step) || (result != NF2_OK && holds(volume, "count", 50 + (step - 1) % 3, step - 1))) ||
+            !CHECK_EQ(put(volume, "count", 50 + step % 3, step), NF2_OK)) {
+            printf("    step %u, operation %u\n", (unsigned)step, (unsigned)at);
+            return 0;
+        }
+    }
+    return at - 1;
+}
+
+/*
+ * The driver fails in sessions that write an anchor behind more of them than a page takes. What is programmed then must not lie on
+ * anchors that could not be read, and the file is what it was before or behind the session.
+ */
+TEST(driver_fails_beside_anchors)
+{
+    static struct volume volume;
+    unsigned sessions = 0, failures = 0, failed = 1;
+
+    volume_up(&volume, "tiny256k");
+    CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
+    CHECK_EQ(session(&volume, 0), NF2_OK);
+    for (uint32_t step = 1; step < 1500 && sessions < 12 && failed > 0; step++) {
+        struct vflash_checkpoint *before = vflash_save(volume.flash);
+        uint32_t anchor = 0;
+        unsigned anchors = newest_anchor(&volume, &anchor);
+        CHECK_EQ(session(&volume, step), NF2_OK);
+        if (anchors > 24 && newest_anchor(&volume, &anchor) > anchors) {
+            struct vflash_checkpoint *behind = vflash_save(volume.flash);
+            sessions++;
+            failed = fail_each_in_session(&volume, before, step);
+            failures += failed;
+            vflash_restore(volume.flash, behind);
+            vflash_release(behind);
+        }
+        vflash_release(before);
+    }
+    printf("%u sessions, %u failed operations\n", sessions, failures);
+    CHECK(sessions == 12 && failures > 200);
+    volume_down(&volume, false);
+}
+
+/*
+ * Two super blocks fail, and power is lost in most sessions: no anchor goes where a cut may have torn one, until the last super block
+ * takes no more. Then the volume still mounts, and holds what was synced. How many sessions wrote.
+ */
+static unsigned last_super_block(const char *chip, uint64_t seed)
+{
+    static struct volume volume;
+    uint32_t synced = 0, anchor = 0;
+    unsigned sessions = 0;
+
+    volume_up(&volume, chip);
+    CHECK_EQ(put(&volume, "count", 50, 0), NF2_OK);
+    CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
+    (void)newest_anchor(&volume, &anchor);
+    for (uint32_t block = 0; block < SUPERS; block++) {
+        if (block != anchor / vflash_chip_of(volume.flash)->block_size) {
+            vflash_break_block(volume.flash, block, false);
+        }
+    }
+    for (uint32_t step = 1; step < 3000; step++) {
+        struct vflash_cut cut = {.operation = random_number(&seed, 12), .erase = VFLASH_ERASE_DONE, .seed = step};
+        cut.byte = random_number(&seed, 2) * random_number(&seed, 140); /* 0: no trace of the program is left */
+        cut.erase = random_number(&seed, 3) == 0 ? VFLASH_ERASE_UNSTABLE : VFLASH_ERASE_DONE;
+        vflash_cut_at(volume.flash, &cut);
+        int result = session(&volume, step);
+        bool off = cut.operation > 0 && vflash_operations(volume.flash) >= cut.operation;
+        vflash_power_on(volume.flash);
+        vflash_cut_at(volume.flash, NULL);
+        if (!CHECK(result == NF2_OK || result == NF2_ERR_IO) || !CHECK(vflash_violation(volume.flash) == NULL) ||
+            !CHECK_EQ(volume_again(&volume, false), NF2_OK)) {
+            printf("    %s, session %u\n", chip, (unsigned)step);
+            break;
+        }
+        bool now = holds(&volume, "count", 50 + step % 3, step);
+        if (!CHECK(now || (result != NF2_OK && holds(&volume, "count", 50 + synced % 3, synced)))) {
+            break;
+        }
+        synced = now ? step : synced;
+        sessions++;
+        if (result != NF2_OK && !off) {
+            break;
+        }
+    }
+    volume_down(&volume, false);
+    return sessions;
+}
+
+TEST(last_super_block_and_cuts)
+{
+    static const char *const chips[] = {"tiny256k", "tinyecc16", "tiny512"};
+
+    for (unsigned i = 0; i < sizeof chips / sizeof chips[0]; i++) {
+        unsigned sessions = 0;
+        for (uint64_t seed = 1; seed <= 60; seed++) {
+            sessions += last_super_block(chips[i], seed);
+        }
+        printf("%s: %u sessions with one super block\n", chips[i], sessions);
+        CHECK(sessions > 600);
+    }
+}
+
 TEST(units_of_a_byte)
 {
     run("tiny256k", 800);
@@ -173,6 +303,8 @@ TEST(large_pages)
 
 int main(void)
 {
+    RUN(last_super_block_and_cuts);
+    RUN(driver_fails_beside_anchors);
     RUN(units_of_a_byte);
     RUN(units_written_once);
     RUN(smallest_volume);

@@ -116,7 +116,7 @@ TEST(missing)
     CHECK_EQ(nf2_opendir(fs, NULL, "/"), NF2_ERR_INVAL);
     CHECK_EQ(nf2_opendir(fs, &dir, NULL), NF2_ERR_INVAL);
     CHECK_EQ(nf2_opendir(fs, &dir, "/"), NF2_OK);
-    CHECK_EQ(nf2_readdir(fs, NULL, &entry), NF2_ERR_INVAL);
+    CHECK_EQ(nf2_readdir(fs, NULL, &entry), NF2_ERR_BADF);
     CHECK_EQ(nf2_readdir(fs, &dir, NULL), NF2_ERR_INVAL);
     CHECK_EQ(nf2_rewinddir(fs, NULL), NF2_ERR_BADF);
     CHECK_EQ(nf2_closedir(fs, NULL), NF2_ERR_BADF);

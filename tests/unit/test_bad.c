@@ -4,6 +4,7 @@
  * of a volume in turn; many, one after the other; a driver that says so of all of them. The campaign `bad` of the torture program
  * breaks a block at each operation, with power cuts behind it.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "api_volume.h"
@@ -201,9 +202,10 @@ TEST(super_log)
 
 /* ---- half a program ------------------------------------------------------------------------- */
 
-/* A driver of which one program does half of its bytes; then that block is bad. */
+/* A driver of which one program does half of its bytes, or all of them; then that block is bad. */
 struct failing {
     const struct nf2_flash *whole;
+    bool all;
     unsigned programs;          /* until that one; 0: none */
     uint32_t block;             /* that failed; UINT32_MAX: none yet */
 };
@@ -211,7 +213,7 @@ static struct failing failing;
 
 static int half_program(void *context, uint32_t address, const void *data, uint32_t length)
 {
-    uint32_t half = length / 2 & ~(failing.whole->program_unit - 1);
+    uint32_t half = (failing.all ? length : length / 2) & ~(failing.whole->program_unit - 1);
 
     if (address / failing.whole->block_size == failing.block) {
         return NF2_FLASH_BAD;
@@ -241,7 +243,7 @@ static void half_an_append(const char *chip, unsigned programs)
     uint32_t size = LOG_BYTES;
 
     volume_up(&volume, chip);
-    failing = (struct failing){vflash_driver(volume.flash), 0, UINT32_MAX};
+    failing = (struct failing){.whole = vflash_driver(volume.flash), .block = UINT32_MAX};
     volume.driver.program = half_program;
     volume.driver.erase = half_erase;
     CHECK_EQ(put(&volume, "log", size, 9), NF2_OK);
@@ -264,8 +266,56 @@ TEST(half_a_program)
     }
 }
 
+#define IN_ORDER 160u           /* more than a leaf takes */
+
+/* Names come in order, and one program fails though all of it is on the chip. Each name is there once, also after a mount. */
+static bool in_order(const char *chip, unsigned programs)
+{
+    struct volume volume;
+    char name[40];
+    nf2_dir_t dir;
+    struct nf2_dirent entry;
+    unsigned next = 0;
+    bool right = true;
+
+    volume_up(&volume, chip);
+    failing = (struct failing){.whole = vflash_driver(volume.flash), .all = true, .programs = programs, .block = UINT32_MAX};
+    volume.driver.program = half_program;
+    volume.driver.erase = half_erase;
+    for (unsigned i = 0; i < IN_ORDER && right; i++) {
+        snprintf(name, sizeof name, "in order %04u", i);
+        right = CHECK_EQ(put(&volume, name, 3, i), NF2_OK);
+    }
+    right = right && CHECK_EQ(volume_again(&volume, true), NF2_OK) && CHECK_EQ(nf2_opendir(&volume.fs, &dir, "/"), NF2_OK);
+    while (right && nf2_readdir(&volume.fs, &dir, &entry) == 1) {
+        snprintf(name, sizeof name, "in order %04u", next++);
+        right = CHECK(strcmp(entry.name, name) == 0);
+    }
+    right = right && CHECK_EQ(next, IN_ORDER) && CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    for (unsigned i = 0; i < IN_ORDER && right; i++) { /* none comes back */
+        snprintf(name, sizeof name, "in order %04u", i);
+        right = CHECK_EQ(nf2_remove(&volume.fs, name), NF2_OK);
+    }
+    right = right && CHECK_EQ(nf2_rewinddir(&volume.fs, &dir), NF2_OK) && CHECK_EQ(nf2_readdir(&volume.fs, &dir, &entry), 0);
+    if (!right) {
+        printf("    %s, program %u\n", chip, programs);
+    }
+    volume_down(&volume, true);
+    return right;
+}
+
+TEST(failed_but_done)
+{
+    for (unsigned programs = 1; programs < IN_ORDER + 20; programs++) {
+        if (!in_order("tiny256k", programs) || !in_order("tinyecc16", programs)) {
+            break;
+        }
+    }
+}
+
 int main(void)
 {
+    RUN(failed_but_done);
     RUN(each_block_in_turn);
     RUN(up_to_the_bound);
     RUN(other_failures);

@@ -304,7 +304,7 @@ static void cut_in_another(bool unit)
         for (unsigned at = 1; is_cut; at++) {
             volume.config.size -= unit ? 0 : 8 * BLOCK;
             volume.driver.program_unit = unit ? 16 : 1;
-            is_cut = cut_format(&volume, at, unit ? 0 : writes);
+            is_cut = cut_format(&volume, at, writes);
             CHECK(!is_cut || is_old_or_new(&volume));
             volume.config.size += unit ? 0 : 8 * BLOCK;
             volume.driver.program_unit = 1;

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_full_and_bad.c - blocks fail on a full volume of which power cuts lost what was claimed: a leaf that a GROUP is applied to,
+ * while next to no block is known to be free, or while the log turns; several under a removal; the log's next block, and the freed
+ * one that takes its place.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "api_volume.h"
+#include "check.h"
+
+#define NAMES 120u
+#define LOG_NEARLY_FULL 3400u
+
+static struct volume volume;
+static uint32_t state;
+
+static uint32_t random_below(uint32_t end)
+{
+    state = state * 1664525u + 1013904223u;
+    return (state >> 8) % end;
+}
+
+static bool fine(int status)
+{
+    return status == NF2_OK || status == NF2_ERR_NOSPC || status == NF2_ERR_NOENT;
+}
+
+/* ---- blocks that fail ------------------------------------------------------------------------ */
+
+/*
+ * The first block of the tree that is programmed fails, and then so many that are erased; or of all that are, seven of ten, but not
+ * the block where the log was.
+ */
+static struct {
+    unsigned failed, more;
+    bool often;
+    uint32_t draw, log;
+    bool lands;                 /* a program that fails leaves bits: half of its bytes, the next one all of them */
+    unsigned landed;
+} breaks;
+
+static void on_operation(void *context, const struct vflash_operation *operation)
+{
+    uint32_t block = operation->address / volume.driver.block_size;
+
+    (void)context;
+    if (block < 3 || block == volume.fs.root_head || block == volume.fs.root_next || (breaks.often && block == breaks.log)) {
+        return;
+    }
+    breaks.draw = breaks.draw * 1664525u + 1013904223u;
+    bool more = breaks.often ? (breaks.draw >> 16) % 100 < 70 : breaks.failed <= breaks.more;
+    if (breaks.failed == 0 ? !operation->erase : operation->erase && more) {
+        breaks.failed++;
+        vflash_break_block(volume.flash, block, false);
+    }
+}
+
+static int landing_program(void *context, uint32_t address, const void *data, uint32_t length)
+{
+    int result = vflash_driver(volume.flash)->program(context, address, data, length);
+
+    if (result == NF2_FLASH_BAD && breaks.lands) {
+        uint8_t *at = vflash_memory(volume.flash) + address;
+        uint32_t lands = breaks.landed++ % 2 == 0 ? length / 2 : length;
+        for (uint32_t i = 0; i < lands; i++) {
+            at[i] &= ((const uint8_t *)data)[i];
+        }
+    }
+    return result;
+}
+
+static void break_blocks(unsigned more, bool lands)
+{
+    memset(&breaks, 0, sizeof breaks);
+    breaks.more = more;
+    breaks.lands = lands;
+    vflash_watch(volume.flash, on_operation, NULL);
+}
+
+/* ---- a full volume that cuts went over ------------------------------------------------------- */
+
+static char names[NAMES][40];
+
+static void name_all(void)
+{
+    for (unsigned i = 0; i < NAMES; i++) {
+        int length = snprintf(names[i], sizeof names[i], "%c%u_%u", 'a' + (char)random_below(26), (unsigned)random_below(1000), i);
+        if (random_below(5) == 0) {
+            memset(names[i] + length, 'x', 34u - (unsigned)length);
+            names[i][34] = 0;
+        }
+    }
+}
+
+static const char *some_name(void)
+{
+    return names[random_below(NAMES)];
+}
+
+static void some_call(void)
+{
+    const char *a = some_name(), *b = some_name();
+    uint32_t kind = random_below(100);
+
+    if (kind < 60) {
+        (void)nf2_rename(&volume.fs, a, b);
+    } else if (kind < 75) {
+        (void)put(&volume, a, 200, kind);
+    } else {
+        (void)nf2_remove(&volume.fs, a);
+    }
+}
+
+static void fill(unsigned seed)
+{
+    struct vflash_chip chip = *vflash_chip_find("tiny256k");
+    unsigned refused = 0;
+
+    chip.size = (seed % 2 == 0 ? 64 : 128) * 4096;
+    chip.erase_sizes[1] = chip.erase_sizes[2] = 0;
+    state = seed * 2654435761u + 1;
+    volume_new_on(&volume, &chip);
+    volume.driver.program = landing_program;
+    breaks.lands = false;
+    volume_format(&volume);
+    name_all();
+    for (unsigned i = 0; i < 4000 && refused < 12; i++) {
+        uint32_t size = random_below(2) ? 200 : random_below(12000);
+        refused += put(&volume, some_name(), size, i) != NF2_OK;
+    }
+    for (unsigned i = 0; i < 6; i++) {
+        (void)nf2_remove(&volume.fs, some_name());
+    }
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+}
+
+static void cut_session(unsigned seed)
+{
+    struct vflash_cut cut = { .operation = 1 + random_below(random_below(2) ? 5 : 16), .byte = UINT32_MAX, .seed = seed };
+
+    vflash_cut_at(volume.flash, &cut);
+    for (unsigned i = 0; i < 6; i++) {
+        some_call();
+    }
+    vflash_cut_at(volume.flash, NULL);
+    vflash_power_on(volume.flash);
+    CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+}
+
+/* Sessions that are cut; a trial in front of each one that `suits`, from which the volume comes back. How many trials. */
+static unsigned history(unsigned seed, unsigned sessions, bool (*suits)(unsigned session), bool (*trial)(void))
+{
+    unsigned trials = 0;
+
+    fill(seed);
+    for (unsigned i = 0; i < sessions; i++) {
+        if (suits(i)) {
+            struct vflash_checkpoint *before = vflash_save(volume.flash);
+            uint32_t kept = state;
+            trials++;
+            if (!trial()) {
+                printf("  history %u, session %u: %u blocks failed\n", seed, i, breaks.failed);
+            }
+            state = kept;
+            vflash_restore(volume.flash, before);
+            vflash_release(before);
+            CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+        }
+        cut_session(seed);
+    }
+    volume_down(&volume, true);
+    return trials;
+}
+
+/* ---- the leaf of a GROUP --------------------------------------------------------------------- */
+
+static bool group_waits(unsigned session)
+{
+    (void)session;
+    return volume.fs.group_at != 0 && volume.fs.now_free <= 3;
+}
+
+static bool applied(bool lands)
+{
+    bool right = true;
+
+    break_blocks(volume.fs.now_free, lands);
+    for (unsigned i = 0; i < 2; i++) {
+        right = CHECK(fine(nf2_remove(&volume.fs, some_name()))) && right;
+        vflash_watch(volume.flash, NULL, NULL);
+    }
+    return CHECK_EQ(volume_again(&volume, true), NF2_OK) && CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0) && right;
+}
+
+static bool leaf_fails(void)
+{
+    return applied(false);
+}
+
+static bool leaf_fails_and_lands(void)
+{
+    return applied(true);
+}
+
+/*
+ * The leaf fails, and with it all blocks that are known to be free: the session looks for others, and applies the GROUP to a new
+ * leaf. The one that failed takes no more, also where bits land in it.
+ */
+TEST(leaf_of_a_group_that_waits)
+{
+    static const unsigned chosen[] = { 3, 7 };
+    unsigned trials = 0;
+
+    for (unsigned i = 0; i < 2; i++) {
+        trials += history(chosen[i], 60, group_waits, leaf_fails);
+        trials += history(chosen[i], 60, group_waits, leaf_fails_and_lands);
+    }
+    printf("  %u trials\n", trials);
+    CHECK(trials > 0);
+}
+
+/* ---- the log turns while a GROUP is applied -------------------------------------------------- */
+
+static bool log_turns_soon(unsigned session)
+{
+    (void)session;
+    return volume.fs.group_at != 0 && volume.fs.root_end > 1500 && volume.fs.now_free >= 2 && volume.fs.now_free <= 12;
+}
+
+static bool most_fail(void)
+{
+    struct vflash_checkpoint *before = vflash_save(volume.flash);
+    bool right = true;
+
+    for (unsigned draw = 0; draw < 12 && right; draw++) {
+        break_blocks(0, false);
+        breaks.often = true;
+        breaks.draw = draw * 77 + 5;
+        breaks.log = volume.fs.root_head;
+        for (unsigned i = 0; i < 2; i++) {
+            (void)nf2_remove(&volume.fs, some_name());
+            vflash_watch(volume.flash, NULL, NULL);
+        }
+        right = CHECK_EQ(volume_again(&volume, false), NF2_OK) && CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+        vflash_restore(volume.flash, before);
+        right = CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK) && right;
+    }
+    vflash_release(before);
+    return right;
+}
+
+/* What the GROUP says is read from the old log until it is done: that block is not taken before. */
+TEST(log_turns_under_a_group)
+{
+    unsigned trials = history(18, 4, log_turns_soon, most_fail) + history(29, 55, log_turns_soon, most_fail) +
+                      history(57, 4, log_turns_soon, most_fail);
+
+    printf("  %u trials\n", trials);
+    CHECK(trials > 0);
+}
+
+/* ---- removals -------------------------------------------------------------------------------- */
+
+static bool late(unsigned session)
+{
+    return session >= 29 && volume.fs.now_free <= 8;
+}
+
+/* Four fail. To put them on record takes no block that a removal needs. */
+static bool removals(void)
+{
+    bool right = true;
+
+    break_blocks(3, false);
+    for (unsigned i = 0; i < 12 && right; i++) {
+        int result = nf2_remove(&volume.fs, some_name());
+        right = CHECK(result == NF2_OK || result == NF2_ERR_NOENT) && (i != 5 || CHECK_EQ(volume_again(&volume, false), NF2_OK));
+    }
+    vflash_watch(volume.flash, NULL, NULL);
+    return right && CHECK_EQ(volume_again(&volume, true), NF2_OK) && CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+}
+
+TEST(four_fail_under_removals)
+{
+    CHECK_EQ(history(38, 31, late, removals), 2);
+}
+
+/* ---- the log's turn -------------------------------------------------------------------------- */
+
+/* Names of 8 or 34 bytes, in no order. */
+static const char *name_of(unsigned number)
+{
+    static char name[64];
+
+    (void)snprintf(name, sizeof name, "%c%03u_%0*u", 'a' + (char)(number * 7 % 26), number * 37 % 1000,
+                   number % 5 == 0 ? 3 : 29, number);
+    return name;
+}
+
+/* Removes one, or replaces one by a longer one. */
+static int remove_or_put(unsigned number)
+{
+    unsigned file = number * 53 % 200;
+
+    return number % 2 == 0 ? nf2_remove(&volume.fs, name_of(file)) : put(&volume, name_of(file), number * 97 % 300, number);
+}
+
+/* No block is free or claimed, some were freed, and the log turns soon. */
+static bool used_up(const nf2_t *fs)
+{
+    uint32_t stock = (uint32_t)fs->now_free + fs->space.nodes.count + fs->space.data.count + fs->space.moved.count;
+
+    return stock == 0 && fs->freed_count >= 2 && fs->root_next != fs->root_head && fs->root_end > LOG_NEARLY_FULL;
+}
+
+static uint32_t log_next;       /* before a call */
+
+/* The log's next block fails, and the one that is erased behind it. */
+static void on_erase(void *context, const struct vflash_operation *operation)
+{
+    uint32_t block = operation->address / volume.driver.block_size;
+
+    (void)context;
+    if (operation->erase && (breaks.failed == 0 ? block == log_next : breaks.failed == 1)) {
+        breaks.failed++;
+        vflash_break_block(volume.flash, block, false);
+    }
+}
+
+/* How many blocks failed. */
+static unsigned turns(uint32_t unit, unsigned first)
+{
+    struct vflash_chip chip = *vflash_chip_find("tiny128k");
+    unsigned refused = 0;
+    const nf2_t *fs = &volume.fs;
+    bool right = true;
+
+    chip.program_unit = unit;
+    chip.erase_sizes[1] = chip.erase_sizes[2] = 0;
+    volume_new_on(&volume, &chip);
+    volume_format(&volume);
+    for (unsigned i = first; refused < 12; i++) {
+        refused += put(&volume, name_of(i * 31 % 200), i * 61 % 300, i) != NF2_OK;
+    }
+    breaks.failed = 0;
+    for (unsigned at = first; at < first + 60 && breaks.failed == 0 && right; at++) {
+        log_next = fs->root_next;
+        vflash_watch(volume.flash, used_up(fs) ? on_erase : NULL, NULL);
+        right = CHECK(fine(remove_or_put(at)));
+    }
+    vflash_watch(volume.flash, NULL, NULL);
+    right = CHECK_EQ(volume_again(&volume, true), NF2_OK) && CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0) && right;
+    if (!right) {
+        printf("  units of %u bytes, from %u on\n", (unsigned)unit, first);
+    }
+    volume_down(&volume, right);
+    return breaks.failed;
+}
+
+/* Another block was freed: no call returns an error but NOSPC. */
+TEST(two_fail_in_a_turn)
+{
+    unsigned trials = 0;
+
+    for (unsigned first = 0; first < 15; first++) {
+        trials += turns(16, first) == 2;
+    }
+    printf("  %u trials\n", trials);
+    CHECK(trials > 0);
+}
+
+int main(void)
+{
+    RUN(leaf_of_a_group_that_waits);
+    RUN(log_turns_under_a_group);
+    RUN(four_fail_under_removals);
+    RUN(two_fail_in_a_turn);
+    return check_done();
+}
