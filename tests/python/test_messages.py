@@ -13,7 +13,7 @@ import formats
 import pytest
 
 import nf2fs
-from nf2fs import chips, files, fuse_run, native, owners
+from nf2fs import bench, chips, files, fuse_run, native, owners
 from nf2fs.errors import NF2Error
 
 PACKAGE = str(Path(nf2fs.__file__).resolve().parent.parent)
@@ -407,3 +407,11 @@ def test_damage_leads_to_check_and_salvage(tmp_path, nf2):
         assert code == 1 and "I/O error" in err and err.endswith(f"; {help_of}\n"), err
     code, out, _ = nf2("check", path)
     assert code == 1 and "The names from / to the end belong there." in out and "It has" not in out
+
+
+def test_who_has_no_clone_is_told_where_norbench_is_built(tmp_path, monkeypatch):
+    monkeypatch.delenv("NORBENCH_CELL", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(bench, "__file__", str(tmp_path / "python" / "nf2fs" / "bench.py"))
+    with pytest.raises(bench.BenchError, match="`make release` in a clone of the repository"):
+        bench.find_program()
