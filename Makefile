@@ -44,6 +44,7 @@ help:
 	@echo "make torture-proof  the same must find each of the faults of src/broken.h (PROOF_SECONDS=60 each, at most)"
 	@echo "make amalgamation  the library as two files, nf2fs.h and nf2fs.c, in $(BUILD)/amalgamation"
 	@echo "make symbols  what the library needs from outside, into docs/PORTING.md"
+	@echo "make firmware  the program of ports/firmware for that test, compiled only: $(BUILD)/firmware/firmware.elf"
 	@echo "make firmware-test  the library on an emulated Cortex-M4 with FreeRTOS, with KILLS=300 power losses from SEED=1 (ten minutes)"
 	@echo "make figures  measure every gate: docs/FIGURES.md and the table in README.md; the rows that take long are those of"
 	@echo "make long-rows  which measures them anew, for $(LONG) (an hour or two; lifespans are the longest)"

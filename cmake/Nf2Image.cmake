@@ -27,8 +27,8 @@ function(nf2_find_command)
   find_program(NF2_COMMAND nf2 HINTS ENV VIRTUAL_ENV PATH_SUFFIXES bin Scripts
     DOC "the command nf2, which makes images")
   if(NOT NF2_COMMAND)
-    message(FATAL_ERROR "The command nf2 was not found: install it (pip install nf2fs, or `make "
-                        "tools` in the sources of NF2FS), or name it with -DNF2_COMMAND=...")
+    message(FATAL_ERROR "The command nf2 was not found: install it (`pip install .` or `make tools` in the "
+                        "sources of NF2FS), or name it with -DNF2_COMMAND=...")
   endif()
 endfunction()
 

@@ -21,7 +21,7 @@ static const struct nf2_flash *flash_driver(struct vflash *chip)
     return vflash_driver(chip);
 }
 
-/* Mounts the volume; formats a chip that is blank. */
+/* Mounts the volume; formats a range that begins blank and has no volume. */
 static int start(const struct nf2_config *config)
 {
     int result = nf2_mount(&fs, config, NF2_MOUNT_RDWR);

@@ -157,10 +157,11 @@ def main():
     parser.add_argument("sources", type=pathlib.Path, nargs="*")
     parser.add_argument("--build", type=pathlib.Path, help="a build of the library, instead of SOURCE")
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
     if (options.build is None) == (not options.sources):
         parser.error("give sources, or --build")
     if options.build is not None:
+        if not (options.build / "nf2fs-sources.txt").is_file():
+            parser.error(f"{options.build} is no configured build of the library: `make lib` makes build/lib")
         made = Amalgamation.of_build(options.build)
     else:
         made = Amalgamation([source.resolve() for source in options.sources],

@@ -26,7 +26,13 @@ if(PROJECT_IS_TOP_LEVEL)
   install(FILES "${CMAKE_CURRENT_LIST_DIR}/spinor/spinor.h" "${CMAKE_CURRENT_LIST_DIR}/spinor/selftest.h"
           DESTINATION "${nf2fs_drivers}" COMPONENT library)
 endif()
-install(EXPORT nf2fs-targets NAMESPACE nf2fs:: FILE nf2fs-config.cmake DESTINATION "${nf2fs_package}" COMPONENT library)
+install(EXPORT nf2fs-targets NAMESPACE nf2fs:: FILE nf2fs-targets.cmake DESTINATION "${nf2fs_package}" COMPONENT library)
+file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/nf2fs-config.cmake" [=[
+include("${CMAKE_CURRENT_LIST_DIR}/nf2fs-targets.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/Nf2Image.cmake")
+]=])
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/nf2fs-config.cmake" "${CMAKE_CURRENT_LIST_DIR}/../cmake/Nf2Image.cmake"
+        DESTINATION "${nf2fs_package}" COMPONENT library)
 write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/nf2fs-config-version.cmake"
   VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/nf2fs-config-version.cmake" DESTINATION "${nf2fs_package}" COMPONENT library)

@@ -48,7 +48,9 @@ struct nf2_freertos {
 };
 
 enum nf2_freertos_flags {
-    NF2_FREERTOS_FORMAT_BLANK = 1,          /* format a chip that is erased, and then mount it */
+    NF2_FREERTOS_FORMAT_BLANK = 1,          /* where nf2_mount returns NF2_ERR_BLANK (no volume, and
+                                               the first 256 bytes are 0xFF; nothing behind them was
+                                               looked at): format, then mount */
     NF2_FREERTOS_NO_IDLE_TASK = 2           /* you call nf2_maintain yourself */
 };
 

@@ -94,7 +94,7 @@ def find_program(given: str | None = None) -> Path:
     on_path = shutil.which(PROGRAM)
     if on_path:
         return Path(on_path)
-    raise BenchError(f"the program {PROGRAM} was not found: build it (`make release`), or name it with --cell or in NORBENCH_CELL")
+    raise BenchError(f"the program {PROGRAM} was not found: build it (`make release` in a clone of the repository), or name it with --cell or in NORBENCH_CELL")
 
 
 # ---- what there is ----

@@ -114,7 +114,7 @@ def finding_text(report: Report, finding: Finding) -> str:
     if finding.first is not None and finding.kind in ("name", "shared"):
         names = f" It is {finding.first}."
     elif finding.first is not None:  # an end may be that of all names
-        names = f" It has names from {finding.first} to {finding.last or 'the end'}."
+        names = f" The names from {finding.first} to {finding.last or 'the end'} belong there."
     return ", ".join(where) + (": " if where else "") + finding.text + names
 
 

@@ -15,8 +15,6 @@ from .errors import CORRUPT, EXIST, NF2Error
 
 PAGE = 256
 ANCHOR = b"NF2F\x02"  # as an anchor begins, behind the page's epoch and the record's header
-BLOCKS = tuple(1 << shift for shift in range(12, 17))
-UNITS = (1, 2, 4, 8, 16, 32)
 SIZE_MIN, SIZE_MAX = 128 * 1024, 256 * 1024 * 1024
 
 MARK = ", kept beside it by nf2: each command reads it from here."
@@ -168,8 +166,8 @@ def _candidates(length: int, library: native.Library) -> Iterator[Recognised]:
     larger = [size for size in sizes if size > length]
     smaller = [size for size in reversed(sizes) if size < length]
     for size in [length, *larger, *smaller]:
-        for block in BLOCKS:
-            for unit in UNITS:
+        for block in native.BLOCKS:
+            for unit in native.UNITS:
                 if size % block == 0:
                     yield Recognised(size, block, unit)
 
@@ -177,7 +175,7 @@ def _candidates(length: int, library: native.Library) -> Iterator[Recognised]:
 def parts(path: str) -> list[tuple[int, int]]:
     """Where in an image volumes begin that have anchors, and how many bytes they say to have."""
     found: list[tuple[int, int]] = []
-    length, step = os.path.getsize(path), BLOCKS[0]
+    length, step = os.path.getsize(path), native.BLOCKS[0]
     if length == 0:
         return found
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -185,7 +183,7 @@ def parts(path: str) -> list[tuple[int, int]]:
             if data[at + 4 : at + 9] != ANCHOR or (found and at < sum(found[-1])):
                 continue
             geometry, blocks = struct.unpack("<II", data[at + 12 : at + 20])
-            block = next((one for one in reversed(BLOCKS) if one <= geometry), 0)
+            block = next((one for one in reversed(native.BLOCKS) if one <= geometry), 0)
             if block > 0 and 0 < block * blocks <= length - at:
                 found.append((at, block * blocks))
     return found

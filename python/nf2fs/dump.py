@@ -110,7 +110,9 @@ def records(
             "owner": None if owner is None else {"kind": owner.kind, "path": owner.path},
         }
         what = "" if owner is None else f", {show.printable(owner.text)}"
-        text = f"{show.MEANINGS[states[block]]}{what}; erased {erases[block]} times"
+        text = (
+            f"{show.MEANINGS[states[block]]}{what}; erased {erases[block]} times since the format"
+        )
         yield Record("block", block, 0, size, text, fields)
         if owner is not None:
             yield from inside(layout, block)

@@ -42,6 +42,14 @@ REMEDIES = {
         "leave chip= out, or name the right one",
         "leave --chip out, or name the right one",
     ),
+    "damaged": (
+        "nf2 check says what is damaged, nf2 salvage copies out what is left",
+        "nf2 check says what is damaged, nf2 salvage copies out what is left",
+    ),
+    "lost": (
+        "if a volume was there, nf2 check says what is damaged, nf2 salvage copies out what is left",
+        "if a volume was there, nf2 check says what is damaged, nf2 salvage copies out what is left",
+    ),
     "new": ("choose a file that does not exist", "choose a file that does not exist"),
 }
 

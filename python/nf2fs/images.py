@@ -107,6 +107,8 @@ def _format_error(error: NF2Error, facts: native.Chip) -> str:
             f"too small for a volume: {blocks} blocks, and it takes {BLOCKS_MIN} at least; "
             "choose a larger chip, or a larger part of it"
         )
+    if error.code == GEOMETRY and facts.unfit is not None:
+        return f"no volume can be made on chip {facts.name}: {facts.unfit}"
     return error.text
 
 
@@ -180,7 +182,8 @@ def _open_as(
     except NF2Error as error:
         image.close()
         text = _version_error(library, path, facts) if error.code == VERSION else error.text
-        raise NF2Error(error.code, text, path) from None
+        remedy = "lost" if error.code == FOREIGN else error.remedy
+        raise NF2Error(error.code, text, path, remedy) from None
     except BaseException:
         image.close()
         raise
@@ -245,4 +248,5 @@ def _open_as_any(library, path: str, lock: ImageLock | None, read_only: bool) ->
         errors[0].code,
         f"{errors[0].text} (tried as {', '.join(chip.name for chip in tried)})",
         path,
+        errors[0].remedy,
     )

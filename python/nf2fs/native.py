@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from .errors import GEOMETRY, INVAL, IO, NOENT, LibraryMissing, NF2Error
+from .errors import CORRUPT, GEOMETRY, INVAL, IO, NOENT, LibraryMissing, NF2Error
 
 NAME_SIZE = 256
 MESSAGE_SIZE = 256
@@ -61,6 +61,11 @@ FINDINGS = (
 ITEM_STATES = ("complete", "unsure", "doubtful", "found", "copy", "damaged", "lost")
 NOWHERE = 0xFFFFFFFF  # in the place of a block
 WORD_MAX = 0xFFFFFFFF
+
+# The sizes that NF2FS takes: see nf2fs/flash.h.
+PAGES = (256, 512)
+BLOCKS = tuple(1 << shift for shift in range(12, 17))
+UNITS = (1, 2, 4, 8, 16, 32)
 
 
 @dataclass(frozen=True)
@@ -109,6 +114,19 @@ class Chip:
     @property
     def geometry(self) -> tuple[int, int, int, int]:
         return self.size, self.page_size, self.block_size, self.program_unit
+
+    @property
+    def unfit(self) -> str | None:
+        """Why NF2FS does not run on the chip; None: it does, as far as its pages and blocks go."""
+        for what, is_right, needed in (
+            ("pages", self.page_size in PAGES, "256 or 512"),
+            ("blocks", self.block_size in BLOCKS, "4096 to 65536"),
+            ("program units", self.program_unit in UNITS, "1 to 32"),
+        ):
+            if not is_right:
+                kind = "it is NAND, and " if self.program_unit == self.page_size > 512 else ""
+                return f"{kind}NF2FS needs NOR flash with {what} of {needed} bytes"
+        return None
 
 
 PLACE = re.compile(r"(?P<chip>.+)@(?P<offset>\d+[KM]?)\+(?P<size>\d+[KM]?)", re.S)
@@ -469,6 +487,8 @@ class Image:
         try:
             return self.library.raise_on_error(result, path)
         except NF2Error as error:
+            if result in (CORRUPT, IO) and not self._callbacks:
+                error.remedy = "damaged"
             raise error from fault
 
     def _numbers(self, function, names: tuple[str, ...]) -> dict[str, int]:

@@ -230,8 +230,9 @@ def wear_summary(erases: list[int], total: int) -> dict:
 def wear_text(erases: list[int], total: int) -> str:
     wear = wear_summary(erases, total)
     return (
-        f"erases of a block: min {wear['min']}, median {wear['median']}, mean {wear['mean']:.2f}, "
-        f"max {wear['max']}; in all {wear['total']}"
+        f"erases of a block since the format: min {wear['min']}, median {wear['median']}, "
+        f"max {wear['max']}; in all {wear['total']} with those of the format, "
+        f"{wear['mean']:.2f} a block"
     )
 
 

@@ -52,6 +52,16 @@ def board(name, core, tmp_path, compiler, emulator):
     return found
 
 
+def test_the_commands_of_the_page(tmp_path):
+    """Those of docs/PORTING.md build both boards' programs, which end well."""
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "docs/PORTING.md").read_text(), re.DOTALL)
+    (block,) = [one for one in blocks if "examples/boards" in one]
+    for folder in ("include", "src", "ports", "examples"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    done = run("sh", "-e", "-c", f"{{ {block}}} 2>&1", cwd=tmp_path, timeout=300)      # the boards' consoles are stderr
+    assert done == "the driver does what it should\nno error\nno error\nthe driver does what it should\nno error\n"
+
+
 def test_cortex_m0(core, tmp_path):
     compiler = ["arm-none-eabi-gcc", "-mcpu=cortex-m0", "-mthumb"]
     good, trap = board("microbit", core, tmp_path, compiler, ["qemu-system-arm", "-M", "microbit"])

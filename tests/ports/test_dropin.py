@@ -296,6 +296,10 @@ def test_platformio(built, tmp_path):
     assert places - {drivers} == listed(built, "includes")
     exported = [ROOT / name for name in manifest["export"]["include"]]
     assert all(name.exists() for name in exported) and all(source.parent in exported for source in sources)
+    examples = [path for path in exported if "examples" in path.parts]
+    needed = {(path.parent, name) for folder in examples for path in ([folder] if folder.is_file() else folder.glob("*.[ch]"))
+              for name in re.findall(r'#include "(.*)"', path.read_text())}
+    assert needed and all(any((place / name).is_file() for place in (folder, *places)) for folder, name in needed)
     (tmp_path / "main.c").write_text(CONSUMER.replace("HEADER", manifest["headers"][0]))
     run("cc", *WARNINGS, *[f"-I{place}" for place in sorted(places)], tmp_path / "main.c", *sources, "-o", tmp_path / "consumer")
     assert run(tmp_path / "consumer") == f"{version()} hello\n"
@@ -362,6 +366,14 @@ def test_kconfig(tmp_path, monkeypatch):
     assert used == {name for name in found.syms if name.startswith("NF2FS_")} and found.warnings == []
     assert {name: found.syms[name].str_value for name in used} == {
         "NF2FS_FILES": "4", "NF2FS_DIRS": "2", "NF2FS_BLOCK_SIZE": "4096", "NF2FS_LARGE_ERASE_SIZE": "0"}
+
+
+def test_what_was_not_configured_is_told(tmp_path):
+    done = subprocess.run([sys.executable, ROOT / "ports/amalgamate.py", "--build", tmp_path / "lib", tmp_path / "out"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert f"{tmp_path / 'lib'} is no configured build of the library: `make lib` makes build/lib\n" in done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_arduino(built, tmp_path):

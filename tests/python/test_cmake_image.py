@@ -123,7 +123,7 @@ def test_what_does_not_fit_fails_the_build(project, tmp_path, command):
         ("nf2_add_image(x)", "one of DIRECTORY and MANIFEST"),
         ("nf2_add_image(x DIRECTORY a MANIFEST b)", "one of DIRECTORY and MANIFEST"),
         ("nf2_add_image(x DIRECTORY a CHIPS b)", "unknown"),
-        ("nf2_add_image(x DIRECTORY a)", "was not found"),
+        ("nf2_add_image(x DIRECTORY a)", "(`pip install .` or `make tools` in the sources"),
     ],
 )
 def test_wrong_calls_are_refused(tmp_path, call, word):
@@ -138,3 +138,19 @@ def test_wrong_calls_are_refused(tmp_path, call, word):
         env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
     )
     assert done.returncode != 0 and word in " ".join(done.stderr.split())
+
+
+def test_an_installed_package_has_it(project, tmp_path, command):
+    """As find_package(nf2fs) finds it."""
+    run(CMAKE, "-S", ROOT, "-B", tmp_path / "library", "-DNF2FS_HOST=OFF")
+    run(CMAKE, "--build", tmp_path / "library", "--parallel", "2")
+    run(CMAKE, "--install", tmp_path / "library", "--prefix", tmp_path / "installed")
+    page = project / "CMakeLists.txt"
+    page.write_text(
+        "cmake_minimum_required(VERSION 3.21)\nproject(installed C)\nfind_package(nf2fs REQUIRED)\n"
+        "nf2_add_image(flash DIRECTORY files)\n"
+    )
+    build = tmp_path / "build"
+    configure(project, build, command, f"-DCMAKE_PREFIX_PATH={tmp_path / 'installed'}")
+    run(CMAKE, "--build", build)
+    assert listing(build / "flash.img") == {"/etc/settings", "/www/index.html"}

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the commands refuse, and in which words: errors name what the user gave."""
 
+import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import formats
 import pytest
 
 import nf2fs
-from nf2fs import chips, files, fuse_run, native
+from nf2fs import bench, chips, files, fuse_run, native, owners
 from nf2fs.errors import NF2Error
 
 PACKAGE = str(Path(nf2fs.__file__).resolve().parent.parent)
@@ -307,7 +309,7 @@ def test_dump_says_nothing_of_no_bytes(tmp_path, nf2):
 def test_erases_in_all_are_those_on_record(image, nf2):
     with nf2fs.open_image(image, read_only=True) as volume:
         total = volume.health()["erases_total"]
-    assert total > 0 and f"in all {total}\n" in nf2("map", image)[1]
+    assert total > 0 and f"in all {total} with" in nf2("map", image)[1]
 
 
 # ---- what is kept ----
@@ -324,3 +326,92 @@ def test_the_damaged_image_keeps_its_chip(tmp_path, nf2):
     kept = tmp_path / "flash.img.damaged"
     assert chips.remembered(str(kept)) == "w25q64@1048576+262144"
     assert nf2("check", kept)[0] == 1
+
+
+# ---- space, wear, chips that do not fit, damage ----
+
+
+@compiled
+def test_space_is_the_least_that_there_is(tmp_path, nf2):
+    """Removed files count as used until they are reclaimed."""
+    path = tmp_path / "flash.img"
+    nf2fs.format_image(path, "w25q80")
+    with nf2fs.open_image(path) as volume:
+        volume.write_bytes("/large", bytes(700_000))
+        volume.remove("/large")
+        promised = volume.statfs()
+        promised = promised["available"] * promised["block_size"]
+    assert promised < 300_000
+    assert f"at least {promised // 4096} blocks" in nf2("info", path)[1]
+    assert "There may be more free blocks" in nf2("df", path)[1]
+    with nf2fs.open_image(path) as volume:
+        volume.write_bytes("/large", bytes(700_000))
+    for name in ("df", "info"):
+        assert "until they are reclaimed" in " ".join(nf2(name, "--help")[1].split())
+
+
+@compiled
+def test_erases_are_those_since_the_format(flash, nf2):
+    total = r"in all \d+ with those of the format, "
+    assert re.search(rf"since the format: min 0, .* max \d+; {total}", nf2("map", flash)[1])
+    assert re.search(r"erases of a block +since the format: min 0, ", nf2("info", flash)[1])
+    assert "erased 0 times since the format" in nf2("dump", flash)[1]
+    for name in ("map", "dump", "info", "format"):
+        assert "from 0 after" in " ".join(nf2(name, "--help")[1].split())
+
+
+@compiled
+def test_nand_is_told(tmp_path, nf2):
+    (tmp_path / "tree").mkdir()
+    why = "it is NAND, and NF2FS needs NOR flash with pages of 256 or 512 bytes"
+    text = f"no volume can be made on chip hffs-nand: {why}"
+    code, _, err = nf2("format", tmp_path / "new", "--chip", "hffs-nand")
+    assert code == 1 and err == f"nf2: {tmp_path / 'new'}: {text}\n"
+    code, _, err = nf2("pack", tmp_path / "tree", tmp_path / "new", "--chip", "hffs-nand")
+    assert code == 1 and text in err and not (tmp_path / "new").exists()
+    marked = [line for line in nf2("chips")[1].splitlines() if "not for NF2FS" in line]
+    assert len(marked) == 1 and marked[0].startswith("hffs-nand ") and marked[0].endswith(why)
+    listed = {one["name"]: one["unfit"] for one in json.loads(nf2("chips", "--json")[1])}
+    assert listed.pop("hffs-nand") == why and not any(listed.values())
+
+
+@compiled
+def test_damage_leads_to_check_and_salvage(tmp_path, nf2):
+    path, whole = tmp_path / "flash.img", tmp_path / "whole"
+    nf2fs.format_image(path, "w25q80")
+    with nf2fs.open_image(path) as volume:
+        volume.write_bytes("/large", bytes(range(256)) * 200)
+        for index in range(40):
+            volume.write_bytes(f"/small {index:02}", b"x" * 900)
+    content = path.read_bytes()
+    help_of = "nf2 check says what is damaged, nf2 salvage copies out what is left"
+    path.write_bytes(bytes(3 * 4096) + content[3 * 4096 :])  # the super blocks
+    whole.write_bytes(b"x")
+    for arguments in (("ls", path), ("put", path, whole, "/x"), ("ls", "--chip", "w25q80", path)):
+        code, _, err = nf2(*arguments)
+        assert code == 1 and "not NF2FS" in err
+        assert err.endswith(f"; if a volume was there, {help_of}\n")
+    assert nf2("salvage", path, tmp_path / "out")[0] == 3
+    assert len(list((tmp_path / "out").rglob("small*"))) == 40
+
+    path.write_bytes(content)
+    with nf2fs.open_image(path, read_only=True) as volume:
+        found = owners.find(volume, volume.blocks()[0]).owners
+    names = [index for index, one in enumerate(found) if one and one.kind == "names"]
+    damaged = bytearray(content)
+    for block in names:
+        damaged[block * 4096 + 8 : block * 4096 + 2048] = bytes(2040)
+    path.write_bytes(damaged)
+    for arguments in (("ls", path), ("put", path, whole, "/x"), ("cat", path, "/small 01")):
+        code, _, err = nf2(*arguments)
+        assert code == 1 and "I/O error" in err and err.endswith(f"; {help_of}\n"), err
+    code, out, _ = nf2("check", path)
+    assert code == 1 and "The names from / to the end belong there." in out and "It has" not in out
+
+
+def test_who_has_no_clone_is_told_where_norbench_is_built(tmp_path, monkeypatch):
+    monkeypatch.delenv("NORBENCH_CELL", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(bench, "__file__", str(tmp_path / "python" / "nf2fs" / "bench.py"))
+    with pytest.raises(bench.BenchError, match="`make release` in a clone of the repository"):
+        bench.find_program()

@@ -24,6 +24,9 @@ def format_command(
 ) -> None:
     """Make an empty volume in an image file.
 
+    The erases of each block are counted from 0 after the format. Those that the format makes are in the
+    total of `nf2 map` alone.
+
     If the file holds something that would be lost, the command asks first. A chip file, or a part of a
     chip, is remembered in a file beside the image, IMAGE.chip, where the other commands find it.
     """
