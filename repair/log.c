@@ -194,11 +194,23 @@ static bool goes_on_behind(const struct rep_log *log, struct rep_record place, u
     return true;
 }
 
+/* Does the last invalid place lie in front of this one, and reach it? */
+static bool reached(const struct rep_log *log, uint32_t at)
+{
+    uint8_t bytes[LENGTH_MOST];
+    uint32_t length = word(log, log->last_torn) & LENGTH_MOST;
+
+    return log->torns > 0 && copy(log->r, log->block, log->last_torn, length, bytes) > at;
+}
+
 /* A place that is invalid: torn, or damaged. */
 static void note_invalid(struct rep_log *log, const struct rep_record *place)
 {
     if (log->torns > 0 && log->last_torn == place->at) {
         return; /* looked at as a part of a group, and again in its page */
+    }
+    if (reached(log, place->at)) {
+        return; /* the head of a page in which that record was to go on */
     }
     log->first_torn = log->torns++ == 0 ? place->at : log->first_torn;
     log->last_torn = place->at;

@@ -810,6 +810,29 @@ TEST(unfinished)
     made_end(&made);
 }
 
+/* A cut in the page that a long record goes on in: neither its beginning nor that page's head is whole. */
+TEST(unfinished_in_a_long_record)
+{
+    for (uint32_t landed = 0; landed <= 5; landed++) {
+        uint8_t put[400] = {0};
+        struct made made;
+        made_begin(&made);
+        made.clean = false;
+        made_build(&made);
+        uint32_t n = made_key(put, 1, "9", 1);
+        put[n] = 2;
+        uint32_t at = made_record(&made, MADE_LEAF, 2, false, put, sizeof put);
+        uint32_t page = (at & ~(MADE_PAGE - 1)) + MADE_PAGE;
+        memcpy(byte_of(&made, MADE_LEAF, page), byte_of(&made, MADE_LEAF, page - MADE_PAGE), 2); /* the epoch */
+        memcpy(byte_of(&made, MADE_LEAF, page + 2), "\4\0", 2);
+        memset(byte_of(&made, MADE_LEAF, page + landed), 0xFF, 2 * MADE_PAGE);
+        struct repair *repair = expect(&made, REPAIR_UNFINISHED, true);
+        CHECK_EQ(repair_count(repair), 7);
+        repair_close(repair);
+        made_end(&made);
+    }
+}
+
 /* A cut leaves one unfinished write in a session: of two one is damage. */
 TEST(unfinished_twice)
 {
@@ -1105,6 +1128,7 @@ int main(void)
     RUN(twice);
     RUN(long_name_twice);
     RUN(unfinished);
+    RUN(unfinished_in_a_long_record);
     RUN(unfinished_twice);
     RUN(mended);
     RUN(entry);
