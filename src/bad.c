@@ -5,10 +5,10 @@ int nf2_bad_record(nf2_t *fs)
 {
     while (fs->bads >= NF2_BAD_MAX / 2 && nf2_alloc_stock(fs) >= nf2_space_kept(fs)) {
         struct nf2_op op;
+        fs->bad_flags |= NF2_BAD_KEYS;
         NF2_TRY(nf2_journal_checkpoint(fs)); /* else it would be free there, after a cut */
         uint32_t block = fs->root.bad[0];
         nf2_op_put_system(&op, NF2_KEY_BAD, block);
-        fs->bad_flags |= NF2_BAD_KEYS;
         NF2_TRY(nf2_change_one(fs, &op));
         nf2_journal_bad_done(fs, block);
     }
