@@ -199,10 +199,11 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
 {
     struct nf2_way *way = &fs->way;
     struct nf2_iterator gap;
-    int found = follows(fs, key, how, entry);
 
+    /* counts leaves, up to 65,536: there are fewer, but a read may have been wrong */
+    entry->record = 0;
+    int found = follows(fs, key, how, entry);
     NF2_NEAR(way);
-    uint32_t left = UINT16_MAX; /* leaves: there are no more, but a read may have been wrong */
     while (found == 0) {
         found = nf2_tree_lead(fs, key, how == NF2_BELOW);
         if (found <= 0) {
@@ -213,7 +214,8 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
         found = nf2_gap_seek(fs, &gap, how, entry);
         if (found == 0) {
             bool above = how >= NF2_ABOVE;
-            int bounded = left-- == 0 ? NF2_ERR_CORRUPT : nf2_tree_bound(fs, above, &entry->key);
+            int bounded = ++entry->record == 0 ? NF2_ERR_CORRUPT :
+                          nf2_tree_bound(fs, above, &entry->key);
             if (bounded <= 0) {
                 return bounded;
             }
