@@ -57,17 +57,17 @@ extern "C" {
 
 /*
  * Beside the errors that are named at a function,
- *   each function may return      INVAL (a NULL or wrong argument; the volume is not mounted), IO.
- *                                 Only nf2_format and the mounts take NULL for `fs`: others crash;
+ *   each function may return      INVAL (a NULL or wrong argument; the volume is not mounted), IO;
+ *                                 a NULL `fs` is seen by nf2_format and the mounts alone;
  *   one that takes a path         NOENT, NOTDIR, NAMETOOLONG; where the path has no name in it and
  *                                 one is needed, remove: INVAL; mkdir: EXIST; open: ISDIR
  *                                 (EXIST with NF2_O_EXCL);
  *   one that takes a handle       BADF, also for NULL;
  *   one that changes something    ROFS, NOSPC.
  * After the driver has failed a program or an erase, or a read in the middle of a change, nothing
- * is programmed or erased until the next mount. Calls that would have to return IO; those that need
- * not, such as nf2_write of what the handle has room for, may succeed, but not its nf2_sync and
- * nf2_close. Reading still works; through that handle it shows what was written and not synced.
+ * is programmed or erased until the next mount. A call that would have to do so returns IO, such as
+ * nf2_sync; nf2_write of what the handle has room for may succeed. Reading still works; through
+ * that handle it also shows what is not synced.
  * A call that returns another error than IO has changed nothing, except where the call says
  * otherwise (nf2_close, nf2_write). After IO the change may be there or not, as after a power cut.
  */
@@ -215,8 +215,8 @@ int nf2_mount_rdonly(nf2_t *fs, const struct nf2_config *config);
 
 /*
  * Writes what is pending and marks the volume as cleanly left. Files that are still open are closed
- * without a sync: their unsynced data is lost. Their handles are closed from then on. A listing is
- * over, too; it is not told apart from a new one after the next mount: begin it anew. After an
+ * without a sync: their unsynced data is lost. From then on their handles are closed, and listings
+ * have ended: open a new one after the next mount, which takes an old one for its own. After an
  * error the volume is not mounted either, and the next mount treats it as after a power cut. It
  * also does so if this session followed a power cut and changed nothing, and hardly any free block
  * was known.

@@ -8,24 +8,14 @@
 #include <string.h>
 
 #include "api_volume.h"
+#include "calls.h"
 #include "check.h"
 
 #define NAMES 120u
 #define LOG_NEARLY_FULL 3400u
 
 static struct volume volume;
-static uint32_t state;
-
-static uint32_t random_below(uint32_t end)
-{
-    state = state * 1664525u + 1013904223u;
-    return (state >> 8) % end;
-}
-
-static bool fine(int status)
-{
-    return status == NF2_OK || status == NF2_ERR_NOSPC || status == NF2_ERR_NOENT;
-}
+static uint64_t state;
 
 /* ---- blocks that fail ------------------------------------------------------------------------ */
 
@@ -36,7 +26,8 @@ static bool fine(int status)
 static struct {
     unsigned failed, more;
     bool often;
-    uint32_t draw, log;
+    uint64_t draw;
+    uint32_t log;
     bool lands;                 /* a program that fails leaves bits: half of its bytes, the next one all of them */
     unsigned landed;
 } breaks;
@@ -49,8 +40,7 @@ static void on_operation(void *context, const struct vflash_operation *operation
     if (block < 3 || block == volume.fs.root_head || block == volume.fs.root_next || (breaks.often && block == breaks.log)) {
         return;
     }
-    breaks.draw = breaks.draw * 1664525u + 1013904223u;
-    bool more = breaks.often ? (breaks.draw >> 16) % 100 < 70 : breaks.failed <= breaks.more;
+    bool more = breaks.often ? random_number(&breaks.draw, 10) < 7 : breaks.failed <= breaks.more;
     if (breaks.failed == 0 ? !operation->erase : operation->erase && more) {
         breaks.failed++;
         vflash_break_block(volume.flash, block, false);
@@ -86,8 +76,8 @@ static char names[NAMES][40];
 static void name_all(void)
 {
     for (unsigned i = 0; i < NAMES; i++) {
-        int length = snprintf(names[i], sizeof names[i], "%c%u_%u", 'a' + (char)random_below(26), (unsigned)random_below(1000), i);
-        if (random_below(5) == 0) {
+        int length = snprintf(names[i], sizeof names[i], "%c%u_%u", 'a' + (char)random_number(&state, 26), (unsigned)random_number(&state, 1000), i);
+        if (random_number(&state, 5) == 0) {
             memset(names[i] + length, 'x', 34u - (unsigned)length);
             names[i][34] = 0;
         }
@@ -96,13 +86,13 @@ static void name_all(void)
 
 static const char *some_name(void)
 {
-    return names[random_below(NAMES)];
+    return names[random_number(&state, NAMES)];
 }
 
 static void some_call(void)
 {
     const char *a = some_name(), *b = some_name();
-    uint32_t kind = random_below(100);
+    uint32_t kind = random_number(&state, 100);
 
     if (kind < 60) {
         (void)nf2_rename(&volume.fs, a, b);
@@ -120,14 +110,14 @@ static void fill(unsigned seed)
 
     chip.size = (seed % 2 == 0 ? 64 : 128) * 4096;
     chip.erase_sizes[1] = chip.erase_sizes[2] = 0;
-    state = seed * 2654435761u + 1;
+    state = seed;
     volume_new_on(&volume, &chip);
     volume.driver.program = landing_program;
     breaks.lands = false;
     volume_format(&volume);
     name_all();
     for (unsigned i = 0; i < 4000 && refused < 12; i++) {
-        uint32_t size = random_below(2) ? 200 : random_below(12000);
+        uint32_t size = random_number(&state, 2) ? 200 : random_number(&state, 12000);
         refused += put(&volume, some_name(), size, i) != NF2_OK;
     }
     for (unsigned i = 0; i < 6; i++) {
@@ -138,7 +128,7 @@ static void fill(unsigned seed)
 
 static void cut_session(unsigned seed)
 {
-    struct vflash_cut cut = { .operation = 1 + random_below(random_below(2) ? 5 : 16), .byte = UINT32_MAX, .seed = seed };
+    struct vflash_cut cut = { .operation = 1 + random_number(&state, random_number(&state, 2) ? 5 : 16), .byte = UINT32_MAX, .seed = seed };
 
     vflash_cut_at(volume.flash, &cut);
     for (unsigned i = 0; i < 6; i++) {
@@ -158,7 +148,7 @@ static unsigned history(unsigned seed, unsigned sessions, bool (*suits)(unsigned
     for (unsigned i = 0; i < sessions; i++) {
         if (suits(i)) {
             struct vflash_checkpoint *before = vflash_save(volume.flash);
-            uint32_t kept = state;
+            uint64_t kept = state;
             trials++;
             if (!trial()) {
                 printf("  history %u, session %u: %u blocks failed\n", seed, i, breaks.failed);
@@ -188,7 +178,7 @@ static bool applied(bool lands)
 
     break_blocks(volume.fs.now_free, lands);
     for (unsigned i = 0; i < 2; i++) {
-        right = CHECK(fine(nf2_remove(&volume.fs, some_name()))) && right;
+        right = CHECK(one_of(nf2_remove(&volume.fs, some_name()), NF2_OK, NF2_ERR_NOSPC, NF2_ERR_NOENT)) && right;
         vflash_watch(volume.flash, NULL, NULL);
     }
     return CHECK_EQ(volume_again(&volume, true), NF2_OK) && CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0) && right;
@@ -210,7 +200,7 @@ static bool leaf_fails_and_lands(void)
  */
 TEST(leaf_of_a_group_that_waits)
 {
-    static const unsigned chosen[] = { 3, 7 };
+    static const unsigned chosen[] = { 4, 5 };
     unsigned trials = 0;
 
     for (unsigned i = 0; i < 2; i++) {
@@ -237,7 +227,7 @@ static bool most_fail(void)
     for (unsigned draw = 0; draw < 12 && right; draw++) {
         break_blocks(0, false);
         breaks.often = true;
-        breaks.draw = draw * 77 + 5;
+        breaks.draw = draw;
         breaks.log = volume.fs.root_head;
         for (unsigned i = 0; i < 2; i++) {
             (void)nf2_remove(&volume.fs, some_name());
@@ -254,8 +244,7 @@ static bool most_fail(void)
 /* What the GROUP says is read from the old log until it is done: that block is not taken before. */
 TEST(log_turns_under_a_group)
 {
-    unsigned trials = history(18, 4, log_turns_soon, most_fail) + history(29, 55, log_turns_soon, most_fail) +
-                      history(57, 4, log_turns_soon, most_fail);
+    unsigned trials = history(5, 60, log_turns_soon, most_fail) + history(6, 60, log_turns_soon, most_fail);
 
     printf("  %u trials\n", trials);
     CHECK(trials > 0);
@@ -268,7 +257,8 @@ static bool late(unsigned session)
     return session >= 29 && volume.fs.now_free <= 8;
 }
 
-/* Four fail. To put them on record takes no block that a removal needs. */
+/* Four fail. To put them on record takes no block that a removal needs. (Where no other block is known that the log could turn to,
+   a removal returns IO: docs/DESIGN.md, "Open".) */
 static bool removals(void)
 {
     bool right = true;
@@ -284,7 +274,10 @@ static bool removals(void)
 
 TEST(four_fail_under_removals)
 {
-    CHECK_EQ(history(38, 31, late, removals), 2);
+    unsigned trials = history(33, 43, late, removals);
+
+    printf("  %u trials\n", trials);
+    CHECK(trials > 0);
 }
 
 /* ---- the log's turn -------------------------------------------------------------------------- */
@@ -348,7 +341,7 @@ static unsigned turns(uint32_t unit, unsigned first)
     for (unsigned at = first; at < first + 60 && breaks.failed == 0 && right; at++) {
         log_next = fs->root_next;
         vflash_watch(volume.flash, used_up(fs) ? on_erase : NULL, NULL);
-        right = CHECK(fine(remove_or_put(at)));
+        right = CHECK(one_of(remove_or_put(at), NF2_OK, NF2_ERR_NOSPC, NF2_ERR_NOENT));
     }
     vflash_watch(volume.flash, NULL, NULL);
     right = CHECK_EQ(volume_again(&volume, true), NF2_OK) && CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0) && right;
