@@ -23,7 +23,7 @@ export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 export NF2FS_LITTLEFS := $(BUILD)/littlefs
 
-.PHONY: help lint lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile validation report clean
+.PHONY: help rust lint lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile validation report clean
 
 help:
 	@echo "make tools    the host tools alone, without the benchmark and its peers: $(BIN)/nf2"
@@ -32,6 +32,7 @@ help:
 	@echo "make release  library, virtual chip, benchmark and the host tools $(BIN)/nf2 and $(BIN)/norbench"
 	@echo "make wheel    a wheel of the Python package for all versions of Python, on Linux with its manylinux tag: $(BUILD)/dist"
 	@echo "make test-pythons  installs it under each of PYTHONS=\"$(PYTHONS)\" and runs its tests there"
+	@echo "make rust     the crate of rust/: its tests, clippy, documentation, package, and a build for thumbv7em-none-eabihf where there are its tools"
 	@echo "make extras   what \`nf2 mount', \`nf2 import' and the documentation site need beyond that"
 	@echo "make man      manual pages of the commands: $(BUILD)/man"
 	@echo "make site     the documentation as a site: $(BUILD)/site"
@@ -147,6 +148,10 @@ site: $(VENV)/extras
 lib: $(VENV)/ready
 	$(CMAKE) -S . -B "$(BUILD)/lib" -DCMAKE_BUILD_TYPE=Release -DNF2FS_HOST=OFF
 	$(CMAKE) --build "$(BUILD)/lib" --parallel $(JOBS)
+
+# The crate: its package, with the sources of the core inside, is in $(BUILD)/crate.
+rust:
+	@PYTHON="$(PYTHON)" rust/check.sh "$(BUILD)"
 
 release: peers freertos
 	$(CONFIGURE_RELEASE)

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The crate of rust/: its own tests, as cargo runs them. `make rust` checks more."""
+
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CRATE = ROOT / "rust"
+LIBRARY = os.environ.get("NF2FS_LIBRARY")  # BUILD/release/python/libnf2host.so
+BUILD = Path(LIBRARY).parents[2] if LIBRARY else ROOT / "build"
+LIMIT_S = 900  # the first run fetches and compiles what the crate needs
+
+
+@pytest.mark.skipif(not shutil.which("cargo"), reason="cargo is missing: the crate was not tested")
+def test_the_crate():
+    environment = os.environ | {"CARGO_TARGET_DIR": str(BUILD / "rust"), "CARGO_TERM_COLOR": "never"}
+    run = subprocess.run(
+        ["cargo", "test", "--locked"],
+        cwd=CRATE,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    passed = [int(count) for count in re.findall(r"(\d+) passed; 0 failed", run.stdout)]
+    assert len(passed) >= 4 and sum(passed) > 25, run.stdout  # API, power cuts, examples
+
+
+def test_the_package_names_what_it_needs():
+    """A file that the build needs and the package lacks shows only where somebody uses it."""
+    package = tomllib.loads((CRATE / "Cargo.toml").read_text())["package"]
+    for needed in ("/src", "/core", "/build.rs", "/layout.c", "/LICENSE"):
+        assert needed in package["include"]
+    script = (CRATE / "package.sh").read_text()
+    for name in package["include"]:
+        first = name.strip("/").split("/")[0]
+        assert f"/{first}" in script, f"package.sh does not copy {first}"
