@@ -23,7 +23,7 @@ export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 export NF2FS_LITTLEFS := $(BUILD)/littlefs
 
-.PHONY: help rust lint lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile validation report clean
+.PHONY: help rust rust-figures lint lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile validation report clean
 
 help:
 	@echo "make tools    the host tools alone, without the benchmark and its peers: $(BIN)/nf2"
@@ -33,6 +33,7 @@ help:
 	@echo "make wheel    a wheel of the Python package for all versions of Python, on Linux with its manylinux tag: $(BUILD)/dist"
 	@echo "make test-pythons  installs it under each of PYTHONS=\"$(PYTHONS)\" and runs its tests there"
 	@echo "make rust     the crate of rust/: its tests, clippy, documentation, package, and a build for thumbv7em-none-eabihf where there are its tools"
+	@echo "make rust-figures  the tables of docs/guide/rust.md, measured anew"
 	@echo "make extras   what \`nf2 mount', \`nf2 import' and the documentation site need beyond that"
 	@echo "make man      manual pages of the commands: $(BUILD)/man"
 	@echo "make site     the documentation as a site: $(BUILD)/site"
@@ -151,7 +152,12 @@ lib: $(VENV)/ready
 
 # The crate: its package, with the sources of the core inside, is in $(BUILD)/crate.
 rust:
-	@PYTHON="$(PYTHON)" rust/check.sh "$(BUILD)"
+	@rust/check.sh "$(BUILD)"
+
+# The tables of the guide: the same work over other crates, and what tasks of an async program wait.
+rust-figures:
+	CARGO_TARGET_DIR="$(BUILD)/rust" cargo run --release --locked --manifest-path rust/bench/Cargo.toml -- --write docs/guide/rust.md
+	CARGO_TARGET_DIR="$(BUILD)/rust" cargo run --release --locked --manifest-path rust/embassy/Cargo.toml --features measure -- --write docs/guide/rust.md
 
 release: peers freertos
 	$(CONFIGURE_RELEASE)

@@ -21,7 +21,7 @@ left_out() {
     echo "== left out: $1" >&2
 }
 
-step "tests" cargo test --locked --quiet
+step "tests" cargo test --locked --quiet --workspace
 step "without std" cargo check --locked --lib
 if cargo clippy --version >/dev/null 2>&1; then
     step "clippy" cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
@@ -43,5 +43,8 @@ elif ! rustc --print target-libdir --target "$target" | xargs test -d; then
 else
     step "$target" cargo clippy --locked --quiet --lib --target "$target" -- -D warnings
     step "$target" cargo build --locked --quiet --lib --release --target "$target"
+    step "$target, the embassy tasks" cargo build --locked --quiet --lib --release --target "$target" --manifest-path embassy/Cargo.toml
 fi
+step "the bench, with a part of its work" cargo test --locked --quiet --release --manifest-path bench/Cargo.toml
+step "the embassy example" cargo build --locked --quiet --release --features measure --manifest-path embassy/Cargo.toml
 echo "== the crate is in order"

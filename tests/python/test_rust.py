@@ -21,7 +21,7 @@ LIMIT_S = 900  # the first run fetches and compiles what the crate needs
 def test_the_crate():
     environment = os.environ | {"CARGO_TARGET_DIR": str(BUILD / "rust"), "CARGO_TERM_COLOR": "never"}
     run = subprocess.run(
-        ["cargo", "test", "--locked"],
+        ["cargo", "test", "--locked", "--workspace"],
         cwd=CRATE,
         env=environment,
         capture_output=True,
@@ -42,3 +42,13 @@ def test_the_package_names_what_it_needs():
     for name in package["include"]:
         first = name.strip("/").split("/")[0]
         assert f"/{first}" in script, f"package.sh does not copy {first}"
+
+
+def test_pages_with_rust_are_tested():
+    """Cargo runs the blocks of the pages that the crate of the virtual chip includes."""
+    included = (CRATE / "chip" / "src" / "lib.rs").read_text()
+    pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    with_rust = [page for page in pages if "```rust" in page.read_text()]
+    assert with_rust
+    for page in with_rust:
+        assert f'include_str!("../../../{page.relative_to(ROOT)}")' in included

@@ -214,3 +214,8 @@ impl<const UNIT: usize> NorFlash for &Chip<UNIT> {
 }
 
 impl MultiwriteNorFlash for &Chip<1> {}
+
+/// The program of the guide runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/rust.md")]
+struct Guide;
