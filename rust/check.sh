@@ -44,6 +44,14 @@ else
     step "$target" cargo clippy --locked --quiet --lib --target "$target" -- -D warnings
     step "$target" cargo build --locked --quiet --lib --release --target "$target"
     step "$target, the embassy tasks" cargo build --locked --quiet --lib --release --target "$target" --manifest-path embassy/Cargo.toml
+    if command -v qemu-system-arm >/dev/null && command -v timeout >/dev/null; then
+        step "$target, in an emulator" cd firmware
+        cargo build --locked --quiet --release
+        timeout 120 cargo run --locked --quiet --release
+        cd ..
+    else
+        left_out "the run on a Cortex-M4: qemu-system-arm is missing"
+    fi
 fi
 step "the bench, with a part of its work" cargo test --locked --quiet --release --manifest-path bench/Cargo.toml
 step "the embassy example" cargo build --locked --quiet --release --features measure --manifest-path embassy/Cargo.toml

@@ -15,8 +15,11 @@ use crate::volume::Volume;
 /// leaves the file as it was at its last sync; one during the sync leaves all of the writes since
 /// then, or none. A write is accepted as a whole or not at all.
 ///
-/// A `File` that is dropped is closed, hence synced, and an error of that is lost. One that is
-/// forgotten keeps its handle until the volume is unmounted, and is not synced.
+/// A `File` that is dropped is closed, hence synced, and an error of that is lost. That commits what
+/// was accepted, also where a later write was refused: after [`Volume::create`] and a write that
+/// finds no space, the file is empty. [`Volume::write`] keeps the old content then. A `File` that is
+/// forgotten ([`core::mem::forget`]) keeps its handle until the volume is unmounted, and is not
+/// synced.
 pub struct File<'v> {
     pub(crate) volume: &'v Volume<'v>,
     pub(crate) handle: *mut Handle,

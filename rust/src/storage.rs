@@ -256,6 +256,9 @@ impl<F: NorFlash, const FILES: usize, const PAGE: usize, const BUFFER: usize>
             0 => F::WRITE_SIZE.max(2),
             unit => unit as usize,
         };
+        if F::ERASE_SIZE == 0 || F::WRITE_SIZE == 0 || F::READ_SIZE == 0 {
+            return Err(Error::Geometry);
+        }
         if block % F::ERASE_SIZE != 0 || unit % F::WRITE_SIZE != 0 {
             return Err(Error::Geometry);
         }
