@@ -24,7 +24,7 @@ pub struct Options {
     pub program_unit: u32,
     /// Bytes: an erase that the driver does faster for its size than single blocks; a power of two.
     /// 0: none. Give it only if the driver's `erase` uses the chip's large erase for such a range.
-    /// The volume keeps it, like `program_unit`.
+    /// A volume mounts with it and without.
     pub large_erase_size: u32,
     /// Microseconds to read a page, typical. By these times [`Volume::maintain`] keeps its budget.
     /// Nothing else depends on them.

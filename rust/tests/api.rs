@@ -302,7 +302,16 @@ fn what_is_no_volume() {
     assert_eq!(storage.mount().map(drop), Err(Error::InvalidInput));
     let mut small: Storage<_> = Storage::new_multiwrite(RamFlash::new(31 * 4096));
     assert_eq!(small.format(false), Err(Error::NoSpace));
-    // What units may be programmed twice is a part of the volume.
+    // A large erase is no part of a volume, and units that may be programmed twice are.
+    let large = Options { large_erase_size: 65536, large_erase_us: 150_000, ..Options::new() };
+    let mut storage: Storage<_> = Storage::new_multiwrite(RamFlash::new(CHIP));
+    for (first, then) in [(large, Options::new()), (Options::new(), large)] {
+        storage.set_options(first);
+        storage.format(false).unwrap();
+        storage.mount().unwrap().write("f", b"x").unwrap();
+        storage.set_options(then);
+        assert_eq!(storage.mount().unwrap().read("f", &mut [0; 4]).unwrap(), b"x");
+    }
     let mut once: Storage<_> = Storage::new(storage.into_flash());
     assert_eq!(once.mount().map(drop), Err(Error::Geometry));
 }
