@@ -168,9 +168,8 @@ a task of the product sees: the idle slices, too, make records wait. The program
 
 BESIDE_LITTLEFS = """
 LittleFS copies the end of the last block with each synced append. It keeps up with a record each
-{period} ms. With one each 100 ms its calls leave too little time for the longer ones, and records
-wait for most of a minute. It gets no idle time. Its configuration is in
-[norbench/README.md](../norbench/README.md).
+{period} ms, and with one each 100 ms it falls behind (`product --fs littlefs --period-ms 100` shows
+it). It gets no idle time. Its configuration is in [norbench/README.md](../norbench/README.md).
 """
 
 
