@@ -157,8 +157,8 @@ rust:
 
 # The tables of the guide: the same work over other crates, and what tasks of an async program wait.
 rust-figures:
-	CARGO_TARGET_DIR="$(BUILD)/rust" cargo run --release --locked --manifest-path rust/bench/Cargo.toml -- --write docs/guide/rust.md
-	CARGO_TARGET_DIR="$(BUILD)/rust" cargo run --release --locked --manifest-path rust/embassy/Cargo.toml --features measure -- --write docs/guide/rust.md
+	CARGO_TARGET_DIR="$(BUILD)/rust" cargo run --release --manifest-path rust/bench/Cargo.toml -- --write docs/guide/rust.md
+	CARGO_TARGET_DIR="$(BUILD)/rust" cargo run --release --manifest-path rust/embassy/Cargo.toml --features measure -- --write docs/guide/rust.md
 
 release: peers freertos
 	$(CONFIGURE_RELEASE)

@@ -21,11 +21,11 @@ left_out() {
     echo "== left out: $1" >&2
 }
 
-step "tests" cargo test --locked --quiet --workspace
-step "without std" cargo check --locked --lib
+step "tests" cargo test --quiet --workspace
+step "without std" cargo check --lib
 if cargo clippy --version >/dev/null 2>&1; then
-    step "clippy" cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
-    step "clippy without std" cargo clippy --locked --quiet --lib --features defmt -- -D warnings
+    step "clippy" cargo clippy --quiet --workspace --all-targets -- -D warnings
+    step "clippy without std" cargo clippy --quiet --lib --features defmt -- -D warnings
 else
     left_out "clippy: cargo clippy is missing"
 fi
@@ -34,25 +34,25 @@ if cargo fmt --version >/dev/null 2>&1; then
 else
     left_out "format: cargo fmt is missing"
 fi
-step "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --quiet --no-deps --features std
+step "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --features std
 step "package" ./package.sh "$build/crate" package --quiet
 if ! command -v arm-none-eabi-gcc >/dev/null; then
     left_out "$target: arm-none-eabi-gcc is missing"
 elif ! rustc --print target-libdir --target "$target" | xargs test -d; then
     left_out "$target: the standard library for it is missing (rustup target add $target)"
 else
-    step "$target" cargo clippy --locked --quiet --lib --target "$target" -- -D warnings
-    step "$target" cargo build --locked --quiet --lib --release --target "$target"
-    step "$target, the embassy tasks" cargo build --locked --quiet --lib --release --target "$target" --manifest-path embassy/Cargo.toml
+    step "$target" cargo clippy --quiet --lib --target "$target" -- -D warnings
+    step "$target" cargo build --quiet --lib --release --target "$target"
+    step "$target, the embassy tasks" cargo build --quiet --lib --release --target "$target" --manifest-path embassy/Cargo.toml
     if command -v qemu-system-arm >/dev/null && command -v timeout >/dev/null; then
         step "$target, in an emulator" cd firmware
-        cargo build --locked --quiet --release
-        timeout 120 cargo run --locked --quiet --release
+        cargo build --quiet --release
+        timeout 120 cargo run --quiet --release
         cd ..
     else
         left_out "the run on a Cortex-M4: qemu-system-arm is missing"
     fi
 fi
-step "the bench, with a part of its work" cargo test --locked --quiet --release --manifest-path bench/Cargo.toml
-step "the embassy example" cargo build --locked --quiet --release --features measure --manifest-path embassy/Cargo.toml
+step "the bench, with a part of its work" cargo test --quiet --release --manifest-path bench/Cargo.toml
+step "the embassy example" cargo build --quiet --release --features measure --manifest-path embassy/Cargo.toml
 echo "== the crate is in order"

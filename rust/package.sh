@@ -12,7 +12,7 @@ crate=$folder/nf2fs
 
 rm -rf "$crate"
 mkdir -p "$crate/core/include"
-cp -R "$here/Cargo.toml" "$here/Cargo.lock" "$here/build.rs" "$here/layout.c" "$here/README.md" "$here/src" "$here/tests" "$here/chip" \
+cp -R "$here/Cargo.toml" "$here/build.rs" "$here/layout.c" "$here/README.md" "$here/src" "$here/tests" "$here/chip" \
     "$here/../LICENSE" "$crate"
 cp -R "$here/../src" "$crate/core/src"
 cp -R "$here/../include/nf2fs" "$crate/core/include/nf2fs"
