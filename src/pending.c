@@ -93,11 +93,12 @@ static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2
 static NF2_APART int seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                           struct nf2_entry *entry)
 {
-    const struct nf2_key *from = key;
+    struct nf2_key from;
     enum nf2_seek next = how;
 
+    nf2_key_copy(&from, key);
     for (;;) {
-        int found = nf2_tree_seek_as_is(fs, from, next, entry);
+        int found = nf2_tree_seek_as_is(fs, &from, next, entry);
         NF2_TRY(found);
         if (found == 0) {
             entry->body.at.record.block = NF2_NO_BLOCK;
@@ -106,7 +107,7 @@ static NF2_APART int seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek ho
         if (found != GONE) {
             return found;
         }
-        from = &entry->key;
+        nf2_key_copy(&from, &entry->key);
         next = how < NF2_ABOVE ? NF2_BELOW : NF2_ABOVE;
     }
 }
