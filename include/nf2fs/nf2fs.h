@@ -11,7 +11,8 @@
  *   - A file that nf2_open creates is visible to this program at once. It comes to the chip with
  *     its first sync or close, together with everything written by then. So a cut leaves no empty
  *     file (one exception: see nf2_open).
- *   - A full volume refuses a write as a whole (NF2_ERR_NOSPC). Removing always works.
+ *   - A full volume refuses a write as a whole (NF2_ERR_NOSPC). A file that was to be saved then
+ *     keeps its old content: see nf2_write. Removing always works.
  *   - A damaged chip yields an error code, never a crash or a hang.
  *   - A block that the driver reports as failed for good (NF2_FLASH_BAD) is replaced, and the call
  *     that met it succeeds, as long as there is a block to take its place (docs/RELIABILITY.md,
@@ -423,10 +424,18 @@ enum nf2_whence { NF2_SEEK_SET = 0, NF2_SEEK_CUR = 1, NF2_SEEK_END = 2 };
 int nf2_open(nf2_t *fs, nf2_file_t *file, const char *path, int flags, void *buffer);
 
 /*
- * Syncs and closes. The handle is closed even after an error (then the unsynced data is lost).
+ * Syncs and closes. The handle is closed even after an error: then what was not synced is lost, and
+ * the file is as it was at its last sync, or not there if it never had one.
  * Errors: those of nf2_sync.
  */
 int nf2_close(nf2_t *fs, nf2_file_t *file);
+
+/*
+ * Closes without a sync: what the handle has not synced is given up, an NF2_O_TRUNC too. The file
+ * is as it was at its last sync, or not there if it never had one (a name of more than 23 bytes:
+ * empty, see nf2_open). It programs nothing, and works after any error.
+ */
+int nf2_discard(nf2_t *fs, nf2_file_t *file);
 
 /*
  * Reads from the position on. Returns the bytes read (fewer than `length` only at the end of the
@@ -440,15 +449,22 @@ int32_t nf2_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length);
  * INVAL (`length` is above NF2_FILE_MAX).
  * Past the end the gap reads as zeros. Not durable before nf2_sync or nf2_close.
  *
- * With NF2_O_SYNC it returns the errors of nf2_sync, too. After a NOSPC the handle is then as after
- * its last sync: what was not synced (an earlier nf2_truncate, an NF2_O_TRUNC) is given up together
+ * After a NOSPC, here or in nf2_truncate, what the handle has accepted since its last sync is a
+ * part of what was meant. So nf2_sync and nf2_close return NOSPC from then on, too: the file keeps
+ * the content of its last sync, also where NF2_O_TRUNC was to empty it. Reading through the handle
+ * shows what was accepted. It counts again once a later nf2_write or nf2_truncate of the handle
+ * succeeds: make room and repeat the call that was refused; or write 0 bytes, which says that what
+ * was accepted is enough, as it is for a log. Or give it up, with nf2_close or nf2_discard.
+ *
+ * With NF2_O_SYNC it returns the errors of nf2_sync, too. After a NOSPC the content is then that of
+ * the last sync: what was not synced (an earlier nf2_truncate, an NF2_O_TRUNC) is given up together
  * with the write.
  *
  * After an error of the driver (IO), here or in nf2_truncate, the unsynced changes of the handle
  * are lost. Further calls that would change the file return IO, and so do nf2_sync and nf2_close.
  * The file keeps the content of its last sync. In one rare case a NOSPC has the same effect: when a
  * write over older content is refused after a part of it was entered in the file's map. An append
- * that is refused loses nothing.
+ * that is refused can always be repeated.
  */
 int32_t nf2_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length);
 
@@ -462,7 +478,7 @@ int32_t nf2_size(nf2_t *fs, nf2_file_t *file);  /* the size, unsynced writes inc
 
 /*
  * Makes the file shorter or longer (new bytes are zeros). The change is part of the next sync, like
- * a write. The position stays.
+ * a write. The position stays. After a NOSPC nothing is synced: see nf2_write.
  * Errors: NOSPC, FBIG.
  */
 int nf2_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size);
@@ -480,8 +496,9 @@ int nf2_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size);
 
 /*
  * Makes all writes since the last sync durable, all or nothing. With a handle for reading only it
- * does nothing and returns 0. Errors: NOSPC (on a full volume the map of a file with many small
- * updates cannot grow; the updates stay in the handle).
+ * does nothing and returns 0. Errors: NOSPC (a write was refused, see there; or the map of a file
+ * with many small updates cannot grow on a full volume: then the updates stay in the handle, and a
+ * later sync takes them).
  */
 int nf2_sync(nf2_t *fs, nf2_file_t *file);
 
