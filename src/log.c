@@ -438,6 +438,24 @@ void nf2_writer_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span
     }
 }
 
+void nf2_writer_copy(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span *from)
+{
+    uint32_t crc = writer->crc;
+    uint8_t byte;
+
+    nf2_writer_span(fs, writer, from);
+    fs->drive.window_end = 0;   /* what is read is not what the window has */
+    for (uint32_t at = from->position; at < (uint32_t)from->position + from->length; at++) {
+        if (nf2_record_read(fs, from->at.record.block, from->at.record.offset, at, &byte, 1) < 0) {
+            break;
+        }
+        crc = nf2_crc(crc, &byte, 1);
+    }
+    if (crc != writer->crc && writer->result >= 0) {
+        writer->result = NF2_ERR_IO;
+    }
+}
+
 uint32_t nf2_writer_open(nf2_t *fs, struct nf2_writer *writer, unsigned type, uint32_t length)
 {
     uint8_t bytes[2];

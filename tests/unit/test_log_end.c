@@ -172,8 +172,131 @@ TEST(flips)
     flip_each("tinyecc16", false);
 }
 
+/* ---- reads that are wrong once --------------------------------------------------------------- */
+
+static const struct nf2_flash *right;
+static unsigned reads, wrong_read;
+static uint8_t wrong_value;
+
+static int read_wrong(void *context, uint32_t address, void *data, uint32_t length)
+{
+    int result = right->read(context, address, data, length);
+
+    if (++reads == wrong_read) {
+        memset(data, wrong_value, length);
+    }
+    return result;
+}
+
+#define LOOKED_AT 6u           /* names that the session looks at */
+
+/* All that is there, as a number; 0: it cannot be read. */
+static uint32_t all_of(struct volume *volume)
+{
+    static uint8_t data[6000];
+    struct nf2_dirent entry;
+    nf2_file_t file;
+    nf2_dir_t dir;
+    uint32_t sum = 1;
+    int found = nf2_mount(&volume->fs, &volume->config, NF2_MOUNT_RDONLY);
+
+    found = found == NF2_OK ? nf2_opendir(&volume->fs, &dir, "") : found;
+    while (found == NF2_OK && (found = nf2_readdir(&volume->fs, &dir, &entry)) > 0) {
+        sum = nf2_crc(sum, entry.name, (uint32_t)strlen(entry.name));
+        found = nf2_open(&volume->fs, &file, entry.name, NF2_O_RDONLY, NULL);
+        int32_t got = found == NF2_OK ? nf2_read(&volume->fs, &file, data, sizeof data) : found;
+        sum = nf2_crc(sum, data, got > 0 ? (uint32_t)got : 0);
+        found = got < 0 ? (int)got : nf2_close(&volume->fs, &file);
+    }
+    found = found == 0 ? nf2_check(&volume->fs, NULL, NULL) : found;
+    (void)nf2_unmount(&volume->fs);
+    return found == 0 ? sum : 0;
+}
+
+/* A session that only looks, and unmounts; the read of this number gives one byte alone. How many reads there were. */
+static unsigned look_with_a_wrong_read(struct volume *volume, unsigned number, uint8_t value)
+{
+    struct nf2_flash driver = *right;
+    struct nf2_config config = volume->config;
+    char name[16];
+
+    driver.read = read_wrong;
+    config.flash = &driver;
+    reads = 0;
+    wrong_read = number;
+    wrong_value = value;
+    if (nf2_mount(&volume->fs, &config, NF2_MOUNT_RDWR) == NF2_OK) {
+        for (unsigned i = 0; i < LOOKED_AT; i++) {
+            (void)snprintf(name, sizeof name, "name-%03u", i * 17u);
+            (void)size_of(volume, name, NULL);
+        }
+        (void)nf2_unmount(&volume->fs);
+    }
+    return reads;
+}
+
+/* Behind that all is there: nothing was taken for the end of a log, and written over. The sessions in which it is not. */
+static unsigned wrong_each(struct volume *volume, unsigned step, unsigned *tried)
+{
+    uint32_t all = all_of(volume);
+    struct vflash_checkpoint *whole = vflash_save(volume->flash);
+    unsigned lost = 0, most = look_with_a_wrong_read(volume, 0, 0);
+
+    CHECK(all != 0);
+    CHECK_EQ(all_of(volume), all);
+    vflash_restore(volume->flash, whole);
+    for (unsigned number = 1; number <= most; number++) {
+        for (unsigned blank = 0; blank < 2; blank++, ++*tried) {
+            (void)look_with_a_wrong_read(volume, number, blank ? 0xFF : 0);
+            if (!CHECK_EQ(all_of(volume), all) && lost++ < 5) {
+                printf("  step %u, read %u of %u\n", step, number, most);
+            }
+            vflash_restore(volume->flash, whole);
+        }
+    }
+    vflash_release(whole);
+    return lost;
+}
+
+/* Sessions that end in the middle, behind renames from leaf to leaf, new leaves, and turns of the root log. */
+static void wrong_reads_on(const char *chip)
+{
+    struct volume volume;
+    unsigned lost = 0, tried = 0;
+    char name[16], other[16];
+
+    volume_up(&volume, chip);
+    right = volume.config.flash;
+    for (unsigned i = 0; i < 200; i++) {
+        (void)snprintf(name, sizeof name, "name-%03u", i * 7u % 200u);
+        CHECK_EQ(put(&volume, name, 40, i), NF2_OK);
+    }
+    for (unsigned step = 0; step < 22; step++) {
+        (void)snprintf(name, sizeof name, "name-%03u", step);
+        (void)snprintf(other, sizeof other, "other-%03u", step * 37u % 200u);
+        CHECK_EQ(step % 3 == 2 ? put(&volume, other, 5000, step) : nf2_rename(&volume.fs, name, other), NF2_OK);
+        bool unmounts = step % 16 == 7;
+        CHECK_EQ(unmounts ? nf2_unmount(&volume.fs) : NF2_OK, NF2_OK);
+        if (step % 4 == 3 || step == 21) {
+            nf2_t kept = volume.fs;
+            lost += wrong_each(&volume, step, &tried);
+            volume.fs = kept;
+        }
+        CHECK_EQ(unmounts || step % 5 == 4 ? nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR) : NF2_OK, NF2_OK);
+    }
+    printf("%s: %u sessions with one wrong read: %u lost something\n", chip, tried, lost);
+    volume_down(&volume, true);
+}
+
+TEST(wrong_reads)
+{
+    wrong_reads_on("tiny256k");
+    wrong_reads_on("tinyecc16");
+}
+
 int main(void)
 {
+    RUN(wrong_reads);
     RUN(flips);
     return check_done();
 }
