@@ -100,7 +100,7 @@ static NF2_APART int look_for_content(nf2_t *fs)
     return result;
 }
 
-/* Who sees no anchor may look at a chip that is not ready, or that has lost them: it would format. */
+/* Where no anchor is seen the chip may not be ready, or has lost them; and who calls may format. */
 int nf2_super_find(nf2_t *fs)
 {
     int result = scan_supers(fs);

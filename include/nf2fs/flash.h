@@ -13,7 +13,10 @@
  * elsewhere and uses the block no more.
  *
  * After a power cut the units that were being programmed, or the block that was being erased, hold
- * undefined data, which may even read differently each time. Everything else must be untouched.
+ * undefined data. Everything else must be untouched. A block whose erase was cut may even read
+ * differently each time. Units whose program was cut must not: the file system takes them for what
+ * they read as first, and where they read differently later the volume may show older content, say
+ * IO, or not mount any more (docs/RELIABILITY.md, "The fault model").
  */
 #ifndef NF2FS_FLASH_H
 #define NF2FS_FLASH_H

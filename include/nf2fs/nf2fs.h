@@ -21,8 +21,9 @@
  * WHAT IS NOT
  *   - The library is not thread safe by itself: make one call at a time on a volume, or set `lock`
  *     and `unlock` in the configuration.
- *   - The data of large files has no checksum yet. All metadata, names, small files (those kept in
- *     their entry) and small appends (frames) have one.
+ *   - The data of files of 216 bytes and more has no checksum yet; nor has that of smaller ones
+ *     whose name has more than 23 bytes. All metadata and names have one, files of up to 215 bytes,
+ *     and appends of up to 240 bytes that are synced each, until they are moved.
  *
  * docs/BOUNDS.md says what each call may cost at most, in pages read, pages programmed and erases.
  * A call that changes something has such a bound only while half of the volume, and 64 blocks
@@ -90,9 +91,12 @@ enum nf2_error {
     NF2_ERR_NAMETOOLONG = -36,  /* a name of more than NF2_NAME_MAX bytes */
     NF2_ERR_NOTEMPTY = -39,     /* the directory has entries */
     /* errors of nf2_mount; GEOMETRY also of nf2_format */
-    NF2_ERR_BLANK = -200,       /* there is no volume: the first 256 bytes of the range are 0xFF
-                                   (nothing else was looked at), or a format was cut */
-    NF2_ERR_FOREIGN = -201,     /* the chip holds something else */
+    NF2_ERR_BLANK = -200,       /* there is no volume, and what was looked at is 0xFF: the first 256
+                                   bytes of the range's first block, and of each block from the
+                                   ninth on; or a format was cut. A chip that is not ready yet may
+                                   read so, too: wait and mount again before you format */
+    NF2_ERR_FOREIGN = -201,     /* the chip holds something else, or a volume that lost its first
+                                   blocks */
     NF2_ERR_CORRUPT = -202,     /* an NF2FS volume that is damaged beyond use */
     NF2_ERR_GEOMETRY = -203,    /* the volume was made for another geometry,
                                    or the geometry is nonsense */
