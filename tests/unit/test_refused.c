@@ -259,6 +259,72 @@ TEST(discard)
     }
 }
 
+/* Of this length, in one write: the last part of it waits in the handle's buffer, for which there is a block. */
+static int write_at_once(struct volume *volume, nf2_file_t *file, const char *path, uint32_t length, uint32_t seed, uint8_t *page)
+{
+    static uint8_t bytes[40000];
+
+    for (uint32_t i = 0; i < length; i++) {
+        bytes[i] = content_byte(seed, i);
+    }
+    int status = nf2_open(&volume->fs, file, path, NF2_O_WRONLY | NF2_O_CREAT, page);
+    return status == NF2_OK && nf2_write(&volume->fs, file, bytes, length) == (int32_t)length ? NF2_OK : NF2_ERR_IO;
+}
+
+/* A handle gives up the blocks that it took ahead: those of another one, which took some behind it, stay that one's. */
+TEST(discard_beside_another)
+{
+    EACH_CHIP(i) {
+        for (uint32_t blocks = 1; blocks < 5; blocks++) {
+            struct volume volume;
+            nf2_file_t other, third;
+            uint8_t page[2][NF2_PAGE_MAX];
+            volume_new(&volume, chips[i]);
+            CHECK_EQ(nf2_format(&volume.fs, &volume.config, NF2_FORMAT_ERASE), NF2_OK); /* so that several are taken at a time */
+            CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+            uint32_t length = blocks * volume.driver.block_size + 100;
+            CHECK_EQ(write_at_once(&volume, &volume.file, "given up", length, 1, volume.page), NF2_OK);
+            CHECK_EQ(write_at_once(&volume, &other, "other", length, 2, page[0]), NF2_OK);
+            CHECK_EQ(nf2_discard(&volume.fs, &volume.file), NF2_OK);
+            CHECK_EQ(write_at_once(&volume, &third, "third", length, 3, page[1]), NF2_OK);
+            CHECK_EQ(nf2_close(&volume.fs, &third), NF2_OK);
+            CHECK_EQ(nf2_close(&volume.fs, &other), NF2_OK);
+            CHECK_EQ(put(&volume, "fourth", 3 * length, 4), NF2_OK);
+            CHECK_EQ(volume_again(&volume, i % 2 == 0), NF2_OK);
+            CHECK(holds(&volume, "other", length, 2) && holds(&volume, "third", length, 3) && holds(&volume, "fourth", 3 * length, 4));
+            end(&volume);
+        }
+    }
+}
+
+/* Idle time that had nothing more to do finds what was given up, in whatever form the handle held it. */
+TEST(discarded_room)
+{
+    static const uint32_t lengths[] = {4096, 8192, 8292, 20480, 300};
+
+    for (unsigned i = 0; i < 2 * sizeof lengths / sizeof lengths[0]; i++) {
+        struct volume volume;
+        struct nf2_statfs before, after;
+        uint32_t length = lengths[i / 2];
+        volume_up(&volume, "tiny256k");
+        CHECK_EQ(put(&volume, "settings", SETTINGS, 1), NF2_OK);
+        for (unsigned round = 0; round < 3; round++) {
+            CHECK_EQ(maintain_all(&volume), NF2_OK);
+            CHECK_EQ(nf2_statfs(&volume.fs, &before), NF2_OK);
+            CHECK_EQ(write_at_once(&volume, &volume.file, "new", length, 5, volume.page), NF2_OK);
+            for (uint32_t n = 0; i % 2 == 1 && n < 30; n++) { /* pieces, until they go to the tree */
+                CHECK_EQ(nf2_seek(&volume.fs, &volume.file, (int32_t)(n * 977u % length), NF2_SEEK_SET), (int32_t)(n * 977u % length));
+                CHECK_EQ(nf2_write(&volume.fs, &volume.file, data, 260), 260);
+            }
+            CHECK_EQ(nf2_discard(&volume.fs, &volume.file), NF2_OK);
+            CHECK_EQ(maintain_all(&volume), NF2_OK);
+            CHECK_EQ(nf2_statfs(&volume.fs, &after), NF2_OK);
+            CHECK(after.blocks_free + 1 >= before.blocks_free); /* the rest of a block waits for more */
+        }
+        end(&volume);
+    }
+}
+
 /* What was synced before stays; a reader is closed, no more; promised room is free again. */
 TEST(discard_of_what)
 {
@@ -318,6 +384,8 @@ int main(void)
     RUN(size_refused);
     RUN(synced_writes);
     RUN(discard);
+    RUN(discard_beside_another);
+    RUN(discarded_room);
     RUN(discard_of_what);
     RUN(discard_after_an_error);
     return check_done();
