@@ -201,11 +201,8 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                         struct nf2_entry *entry)
 {
     struct nf2_way *way = &fs->way;
-    const struct nf2_key *asked = key;
-    uint32_t at = how & 1u, above = how >= NF2_ABOVE;
     struct nf2_iterator gap;
 
-    NF2_ASSERT(asked != &entry->key);
     /* counts leaves, up to 65,536: there are fewer, but a read may have been wrong */
     entry->record = 0;
     int found = follows(fs, key, how, entry);
@@ -219,6 +216,7 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
         NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), &gap));
         found = nf2_gap_seek(fs, &gap, how, entry);
         if (found == 0) {
+            bool above = how >= NF2_ABOVE;
             int bounded = ++entry->record == 0 ? NF2_ERR_CORRUPT :
                           nf2_tree_bound(fs, above, key, &entry->key);
             if (bounded <= 0) {
@@ -229,8 +227,6 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
         }
     }
     if (found > 0) {
-        int order = nf2_key_compare(&entry->key, asked);
-        NF2_TRY((above ? -order : order) < (int)at ? NF2_OK : NF2_ERR_IO);
         way->last = entry->record;
         way->spot = entry->spot;
     }

@@ -48,16 +48,16 @@ int nf2_tree_bound(nf2_t *fs, bool above, const struct nf2_key *from, struct nf2
  */
 int nf2_tree_child(nf2_t *fs, uint32_t place, struct nf2_front *front, struct nf2_child *node);
 
-/*
- * The entry with this key, or the next one in a direction: 1, 0 if there is none, or an error. What
- * is found lies in that direction, or that is an error: so who goes on from it comes to an end. The
- * key is not that of `entry`.
- */
+/* The entry with this key, or the next one in a direction: 1, 0 if there is none, or an error. */
 int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                         struct nf2_entry *entry);
 
-/* pending.c: the same, with the changes of a GROUP that is not applied. */
+/*
+ * pending.c: the same, with the changes of a GROUP that is not applied. What nf2_tree_seek finds
+ * lies in that direction, or that is an error: so who goes on from it comes to an end. The key is
+ * not that of `entry`.
+ */
 int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
 /* It is there, or NF2_ERR_IO. */
 int nf2_tree_get(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);

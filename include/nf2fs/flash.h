@@ -8,6 +8,11 @@
  * program or erase it writes nothing more until the next mount, since the bus or the supply may be
  * at fault.
  *
+ * Nothing is read back: `program` and `erase` return 0 only where the chip did what it was told. A
+ * chip that is write-protected ignores both and reports nothing. So the driver clears the
+ * protection, or looks whether it is set; else files are called durable that are not there after
+ * the next mount.
+ *
  * If the chip itself reports, in its status register, that a block fails to program or to erase,
  * `program` and `erase` return NF2_FLASH_BAD. The file system then moves the content of the block
  * elsewhere and uses the block no more.
