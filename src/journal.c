@@ -188,12 +188,14 @@ static NF2_APART int look_again(nf2_t *fs)
     while (found >= 0 && (found = nf2_scan_next(fs, &scan, &record)) > 0) {
         last = record.offset;
     }
-    bool same = found == 0 && fs->root_head == head && last == fs->root.last;
+    if (found == 0 && (fs->root_head != head || last != fs->root.last)) {
+        fs->broken = true;      /* the next mount reads all anew */
+        found = NF2_ERR_IO;
+    }
     fs->root_head = head;
     fs->root.super_sequence = sequence;
     fs->epoch = epoch;
-    fs->broken = fs->broken || !same; /* the next mount reads all anew */
-    return same ? NF2_OK : NF2_ERR_IO;
+    return found;
 }
 
 int nf2_journal_read(nf2_t *fs)
