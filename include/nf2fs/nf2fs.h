@@ -203,7 +203,8 @@ int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags);
 /*
  * Mounts a volume. `config` and its memory stay in use until nf2_unmount. Do not mount or format
  * with an nf2_t that is mounted: its handles, and what they have not synced, are lost. The call
- * programs and erases nothing, also after a power cut. What a cut left open is settled by the first
+ * programs and erases nothing, also after a power cut. Where it finds no volume it looks at a page
+ * of each block, before it says BLANK or FOREIGN. What a cut left open is settled by the first
  * call that changes something, or by nf2_maintain. Until then calls that read see a change that was
  * committed and not finished as done (nf2_check does not). nf2_unmount leaves such a change to the
  * next mount, and settles everything else.
