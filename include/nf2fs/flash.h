@@ -8,12 +8,20 @@
  * program or erase it writes nothing more until the next mount, since the bus or the supply may be
  * at fault.
  *
+ * Nothing is read back: `program` and `erase` return 0 only where the chip did what it was told. A
+ * chip that is write-protected ignores both and reports nothing. So the driver clears the
+ * protection, or looks whether it is set; else files are called durable that are not there after
+ * the next mount.
+ *
  * If the chip itself reports, in its status register, that a block fails to program or to erase,
  * `program` and `erase` return NF2_FLASH_BAD. The file system then moves the content of the block
  * elsewhere and uses the block no more.
  *
  * After a power cut the units that were being programmed, or the block that was being erased, hold
- * undefined data, which may even read differently each time. Everything else must be untouched.
+ * undefined data. Everything else must be untouched. A block whose erase was cut may even read
+ * differently each time. Units whose program was cut must not: the file system takes them for what
+ * they read as first, and where they read differently later the volume may show older content, say
+ * IO, or not mount any more (docs/RELIABILITY.md, "The fault model").
  */
 #ifndef NF2FS_FLASH_H
 #define NF2FS_FLASH_H

@@ -49,8 +49,8 @@ struct nf2_freertos {
 
 enum nf2_freertos_flags {
     NF2_FREERTOS_FORMAT_BLANK = 1,          /* where nf2_mount returns NF2_ERR_BLANK (no volume, and
-                                               the first 256 bytes are 0xFF; nothing behind them was
-                                               looked at): format, then mount */
+                                               blank where nf2_mount has looked): format, then
+                                               mount. The chip must be ready by then */
     NF2_FREERTOS_NO_IDLE_TASK = 2           /* you call nf2_maintain yourself */
 };
 

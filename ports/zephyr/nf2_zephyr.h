@@ -7,8 +7,8 @@
  *         .type = NF2_ZEPHYR_TYPE, .mnt_point = "/nf2", .fs_data = &volume,
  *         .storage_dev = (void *)FIXED_PARTITION_ID(storage_partition),
  *     };
- *     fs_mount(&mount);                a partition that has no volume, and whose first 256 bytes are
- *                                      0xFF, is formatted, whatever is behind them, unless
+ *     fs_mount(&mount);                a partition that has no volume, and is blank where nf2_mount
+ *                                      has looked (NF2_ERR_BLANK), is formatted, unless
  *                                      FS_MOUNT_FLAG_NO_FORMAT is set
  *     nf2_maintain(&volume.fs, us);    from a thread of low priority
  *

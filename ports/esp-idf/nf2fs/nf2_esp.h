@@ -39,8 +39,8 @@ struct nf2_esp {
 };
 
 /*
- * Of that label. `format`: a partition that has no volume, and whose first 256 bytes are 0xFF, is
- * formatted, whatever is behind them. Errors: those of nf2_mount; NOENT: no such partition; INVAL:
+ * Of that label. `format`: a partition that has no volume, and is blank where nf2_mount has looked
+ * (NF2_ERR_BLANK), is formatted. Errors: those of nf2_mount; NOENT: no such partition; INVAL:
  * encrypted.
  */
 int nf2_esp_mount(struct nf2_esp *volume, const char *label, bool format);
