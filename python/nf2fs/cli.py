@@ -65,6 +65,15 @@ class _Output(io.FileIO):
             raise OSError(error.errno, error.strerror, OUTPUT) from None
 
 
+class _Unbuffered(io.BufferedWriter):
+    """For PYTHONUNBUFFERED and -u: nothing waits."""
+
+    def write(self, data) -> int:
+        count = super().write(data)
+        self.flush()
+        return count
+
+
 def _name_output() -> None:
     out = sys.stdout
     if not isinstance(out, io.TextIOWrapper):
@@ -74,10 +83,11 @@ def _name_output() -> None:
         out.flush()
         raw = _Output(out.fileno(), "w", closefd=False)
         sys.stdout = io.TextIOWrapper(
-            io.BufferedWriter(raw),
+            (_Unbuffered if out.write_through else io.BufferedWriter)(raw),
             out.encoding,
             "surrogateescape",
             line_buffering=out.line_buffering,
+            write_through=out.write_through,
         )
 
 

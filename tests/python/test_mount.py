@@ -22,7 +22,8 @@ import nf2fs
 from nf2fs import fuse_run, native
 
 ROOT = Path(__file__).resolve().parents[2]
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "python"), "PYTHONUNBUFFERED": "1"}
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "python")}
+ENVIRONMENT.pop("PYTHONUNBUFFERED", None)  # as most users have it
 UNMOUNT = ["umount"] if os.getuid() == 0 else ["fusermount3", "-u", "-q"]
 
 

@@ -97,6 +97,11 @@ def say(text: str) -> None:
     print(text)
 
 
+def say_now(text: str) -> None:
+    """A line that somebody waits for: it comes at once, also through a pipe."""
+    print(text, flush=True)
+
+
 def note(text: str) -> None:
     print(f"nf2: {text}", file=sys.stderr)
 
