@@ -79,14 +79,13 @@ class NF2FileSystem(AbstractFileSystem):
 
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
         path = self._strip_protocol(path)
-        entry = self.volume.stat(path)
-        if entry.is_dir():
-            found = [
-                self._facts(posixpath.join(path, one.name), one)
-                for one in self.volume.iterdir(path)
-            ]
-        else:
+        with self.volume._guard:
+            entry = self.volume.stat(path)
+            inside = self.volume.scandir(path) if entry.is_dir() else None
+        if inside is None:
             found = [self._facts(path, entry)]
+        else:
+            found = [self._facts(posixpath.join(path, one.name), one) for one in inside]
         return found if detail else [one["name"] for one in found]
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
@@ -110,12 +109,13 @@ class NF2FileSystem(AbstractFileSystem):
 
     def mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:
         path = self._strip_protocol(path)
-        if self.volume.exists(path):
-            raise NF2Error(EXIST, "exists already", path)
-        if create_parents:
-            self.volume.makedirs(path)
-        else:
-            self.volume.mkdir(path)
+        with self.volume._guard:
+            if self.volume.exists(path):
+                raise NF2Error(EXIST, "exists already", path)
+            if create_parents:
+                self.volume.makedirs(path)
+            else:
+                self.volume.mkdir(path)
 
     def makedirs(self, path: str, exist_ok: bool = False) -> None:
         self.volume.makedirs(self._strip_protocol(path), exist_ok=exist_ok)

@@ -137,9 +137,9 @@ class VolumePath:
 
     def touch(self, exist_ok: bool = True) -> None:
         """Makes an empty file where there is none. A volume keeps no times."""
-        if exist_ok and self.is_file():
-            return
-        self.volume.open(self, "xb", buffering=0).close()
+        with self.volume._guard:
+            if not exist_ok or not self.is_file():
+                self.volume.open(self, "xb", buffering=0).close()
 
     def unlink(self, missing_ok: bool = False) -> None:
         try:

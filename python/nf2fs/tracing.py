@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from .errors import IO, NF2Error
-from .native import encode_path
 
 KINDS = ("read", "program", "erase")
 
@@ -38,13 +37,13 @@ def parse(line: str) -> Operation | None:
 def traced(volume, path: str | os.PathLike) -> Iterator[None]:
     """Meanwhile the operations of the volume's chip are appended to the file `path`."""
     image = volume.image
-    trace = image.c.nf2h_trace_start(image.handle, encode_path(path))
-    if trace == image.ffi.NULL:
+    trace = image.start_trace(path)
+    if trace is None:
         raise NF2Error(IO, "no trace can be written there", os.fspath(path))
     try:
         yield
     finally:
-        image.c.nf2h_trace_stop(image.handle, trace)
+        image.stop_trace(trace)
 
 
 class Watch:

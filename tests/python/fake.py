@@ -6,6 +6,7 @@ It lets the Python parts be tested with names and failures that a sound volume n
 
 import base64
 import json
+import threading
 import os
 
 from nf2fs.errors import BADF, BLANK, EXIST, FOREIGN, GEOMETRY, INVAL, ISDIR, NOENT, NOSPC, NOTDIR, NOTEMPTY, NF2Error
@@ -84,6 +85,7 @@ class FakeImage:
     def __init__(self, chip, path, read_only):
         self.chip, self.path, self.read_only, self.root = chip, path, read_only, None
         self.limit = chip.size // 2
+        self.lock = threading.RLock()
 
     def close(self):
         pass
