@@ -27,16 +27,26 @@ ENVIRONMENT.pop("PYTHONUNBUFFERED", None)  # as most users have it
 UNMOUNT = ["umount"] if os.getuid() == 0 else ["fusermount3", "-u", "-q"]
 
 
+def may_mount():
+    """Has this process the capability (CAP_SYS_ADMIN)? Containers take it from root."""
+    status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+    return bool(int(status.split("CapEff:")[1].split()[0], 16) >> 21 & 1)
+
+
 def unavailable():
     """Why the kernel cannot be used here; None if it can."""
     if native.find_library() is None:
         return "the compiled library is not built"
+    if not os.path.exists(fuse_run.DEVICE):
+        return f"not possible here: {fuse_run.DEVICE} is missing, this kernel or container has no FUSE"
+    if os.getuid() == 0 and not may_mount():
+        return "not possible here: root may not mount in this container"
     try:
         fuse_run.check_available()
     except fuse_run.NotAvailable as error:
         return str(error)
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
-        return "/dev/fuse may not be opened by this user"
+        return "not possible here: /dev/fuse may not be opened by this user"
     if os.getuid() != 0 and not shutil.which("fusermount3"):
         return "fusermount3 is missing (Debian: fuse3)"
     return None

@@ -4,6 +4,8 @@
 import importlib.util
 import subprocess
 import sys
+import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -56,6 +58,67 @@ def test_all_passed(run_tests, tmp_path, capfd):
         and "1 of them skipped" in out
     )
     assert out.splitlines()[-1] == "all passed"
+
+
+SKIPS = (
+    '<testcase name="one"><skipped message="no compiler (Debian: gcc)"/></testcase>',
+    '<testcase name="two"><skipped message="not possible here: no /dev/fuse"/></testcase>',
+)
+
+
+@pytest.mark.parametrize("skips, code", [(SKIPS, 1), (SKIPS[:1], 1), (SKIPS[1:], 0), ((), 0)])
+def test_what_is_left_out_is_a_failure_where_all_is_asked_for(run_tests, tmp_path, capfd, skips, code):
+    steps = [a_step(run_tests, tmp_path, "first", GOOD + "".join(skips))]
+    assert run_tests.run(steps) == 0
+    assert run_tests.run(steps, complete=True) == code
+    out = capfd.readouterr().out
+    assert out.count("LEFT OUT  1 tests: no compiler (Debian: gcc)\n") == 2 * (SKIPS[0] in skips)
+    assert out.count("LEFT OUT  1 tests: not possible here: ") == 2 * (SKIPS[1] in skips)
+
+
+def test_sources_that_could_not_be_fetched(run_tests, tmp_path, capfd):
+    steps = [a_step(run_tests, tmp_path, "first", GOOD)]
+    for name in run_tests.FETCHED:
+        assert run_tests.run(steps, tmp_path, complete=True) == 1
+        assert f"LEFT OUT  all that needs {name}: " in capfd.readouterr().out
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "fetched").touch()
+    assert run_tests.run(steps, tmp_path, complete=True) == 0
+
+
+def test_what_hangs_is_ended_with_all_that_it_started(run_tests, tmp_path, capfd):
+    alive = tmp_path / "alive"
+    command = ["sh", "-c", f"sleep 1000 & echo $! > {alive}; wait"]
+    assert run_tests.run([run_tests.Step("hangs", command, limit_s=0.5)]) == 1
+    assert "FAILED  hangs: exit code 124" in capfd.readouterr().out
+    end = time.monotonic() + 20
+    while is_running(int(alive.read_text())):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def is_running(process):
+    """A zombie is not: it only waits for somebody to ask how it ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_each_python_test_has_a_time_limit(tmp_path):
+    """One that hangs is named, and the others run; where even a signal cannot end it, the run ends."""
+    (tmp_path / "test_hangs.py").write_text(
+        "import time\n\n\ndef test_hangs():\n    time.sleep(1000)\n\n\ndef test_other():\n    pass\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-c", ROOT / "pyproject.toml", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, "-q", "-o", "timeout=1", tmp_path / "test_hangs.py"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1 and "1 failed, 1 passed" in done.stdout
+    assert "::test_hangs - Failed: Timeout" in done.stdout
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    assert 0 < settings["timeout"] < settings["faulthandler_timeout"]
+    assert settings["faulthandler_exit_on_timeout"]
 
 
 def test_failures_are_named_at_the_end(run_tests, tmp_path, capfd):
