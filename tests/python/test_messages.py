@@ -204,7 +204,9 @@ def test_a_full_disk_is_that_of_the_output(flash, tmp_path):
 
 @compiled
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_standard_output_that_is_full(flash):
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_standard_output_that_is_full(flash, unbuffered, monkeypatch):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     for code, *arguments in (
         (1, "ls", flash),
         (1, "cat", flash, "/d/file"),
