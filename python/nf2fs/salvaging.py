@@ -51,7 +51,7 @@ def _copy(
     plan = trees.Plan()
     os.makedirs(target, exist_ok=True)
     for number, item in enumerate(items):
-        place = _host_path(target, item.path)
+        place = host_path(target, item.path)
         if place is None:
             plan.skipped.append((item.path, "refused: a name that the host cannot have"))
             continue
@@ -61,7 +61,7 @@ def _copy(
                 os.makedirs(place, exist_ok=True)
             elif item.state != "lost":
                 plan.done_bytes += trees.write_host_file(
-                    place, _pieces(repair, number, item.size, advance)
+                    place, pieces(repair, number, item.size, advance)
                 )
                 plan.done += 1
         except NF2Error as error:
@@ -69,16 +69,18 @@ def _copy(
     return plan
 
 
-def _host_path(target: str, path: str) -> str | None:
+def host_path(target: str, path: str) -> str | None:
+    """Where a path of the volume goes on the host; None: no name of the host can be that."""
     names = [name for name in path.split("/") if name]
     if any(trees.refuse_name(name) for name in names):
         return None
     return os.path.join(target, *(trees.host_name(name) for name in names))
 
 
-def _pieces(
+def pieces(
     repair: native.Repair, number: int, size: int, advance: Callable[[int], None]
 ) -> Iterator[bytes]:
+    """A file's bytes, zeros for those that are lost."""
     at = 0
     while at < size and (piece := repair.read(number, at, min(PIECE, size - at))):
         yield piece

@@ -80,7 +80,7 @@ def test_df_map_check_info(image, nf2, library):
     assert len(picture["states"]) == space["blocks"] == sum(picture["totals"].values())
     assert "free and erased" in nf2("map", image)[1]
     assert json.loads(nf2("check", "--json", image)[1])["wrong"] == 0
-    assert "structure whole" in nf2("check", image)[1]
+    assert "no damage found" in nf2("check", image)[1]
     assert library.test_chip in nf2("info", image)[1]
     assert json.loads(nf2("info", "--json", image)[1])["chip"]["name"] == library.test_chip
     assert "of these erased" in nf2("df", image)[1]
@@ -297,4 +297,4 @@ def test_errors_name_what_is_wrong(tmp_path, nf2, monkeypatch):
     ):  # fmt: skip
         assert nf2(*arguments) == (1, "", f"nf2: {expected}\n")
     assert not Path("small.img").exists()
-    assert nf2("check", "--repair", "flash.img")[1].startswith("flash.img: structure whole")
+    assert nf2("check", "--repair", "flash.img")[1].startswith("flash.img: no damage found")

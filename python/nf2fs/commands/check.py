@@ -38,9 +38,9 @@ def check(
 ) -> None:
     """Check the volume, or repair a damaged one.
 
-    Checks every structure and reads all data. Data that carries a check is compared with it. The
-    data of large files carries none yet, so damage there cannot be seen; the last lines say how
-    many files that concerns. Without --repair nothing is written. For a damaged volume the command
+    Checks every structure and reads all data. Data that carries a check is compared with it. Data
+    of files of 216 bytes and more that was not appended in small pieces carries none, so damage
+    there cannot be seen; the last lines say how many files and bytes that concerns. Without --repair nothing is written. For a damaged volume the command
     lists the files that are older than they were, that have lost parts, or that have lost their
     names. A volume is not damaged if power was cut and the first change after a mount settles that.
 
