@@ -101,6 +101,14 @@ class RawFile(io.RawIOBase):
         self._volume, self._handle, self._flags, self.name = volume, handle, flags, name
         self._guard = volume._guard  # the image's lock: see Volume
 
+    @property
+    def mode(self) -> str:
+        """As that of a file of Python (io.FileIO), which gzip and others ask for."""
+        kind = "x" if self._flags & O_EXCL else "a" if self._flags & O_APPEND else ""
+        if self._flags & O_RDWR == O_RDWR:
+            return (kind or "r") + "b+"
+        return (kind or ("w" if self._flags & O_WRONLY else "r")) + "b"
+
     def readable(self) -> bool:
         return bool(self._flags & O_RDONLY)
 
@@ -537,10 +545,12 @@ class Volume:
         with self._guard:
             raw = RawFile(self, self.image.open_file(path, flags), flags, path)
             self._files.add(raw)
-        if buffering == 0:
-            return raw
         try:
-            return self._buffered(raw, buffering, encoding, errors, newline, binary)
+            if flags & O_APPEND:  # as with a file of Python, `tell` says where the next write goes
+                raw.seek(0, os.SEEK_END)
+            if buffering == 0:
+                return raw
+            return self._buffered(raw, mode, buffering, encoding, errors, newline)
         except BaseException:
             raw.close()
             raise
@@ -548,25 +558,24 @@ class Volume:
     def _buffered(
         self,
         raw: RawFile,
+        mode: str,
         buffering: int,
         encoding: str | None,
         errors: str | None,
         newline: str | None,
-        binary: bool,
     ) -> Any:
         flags, size = raw._flags, COPY_SIZE if buffering in (-1, 1) else buffering
         buffered: io.BufferedRandom | io.BufferedWriter | io.BufferedReader
+        file: io.BufferedIOBase | io.TextIOWrapper
         if flags & O_RDWR == O_RDWR:
             buffered = io.BufferedRandom(raw, size)
         else:
             buffered = (io.BufferedWriter if flags & O_WRONLY else io.BufferedReader)(raw, size)
-        file = (
-            buffered
-            if binary
-            else io.TextIOWrapper(
-                buffered, encoding or "utf-8", errors, newline, line_buffering=buffering == 1
-            )
-        )
+        file = buffered
+        if "b" not in mode:
+            lines = buffering == 1
+            file = io.TextIOWrapper(buffered, encoding or "utf-8", errors, newline, lines)
+            file.mode = mode  # type: ignore[misc]
         with self._guard:
             self._wrappers.add(file)
         return file
