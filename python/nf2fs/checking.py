@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -112,7 +111,7 @@ def readable(path: str, chip: str | None) -> Iterator[tuple[str, native.Chip, st
     if length == facts.size:
         yield path, facts, None
         return
-    with tempfile.TemporaryDirectory(prefix="nf2-check-") as directory:
+    with files.unfinished("nf2-check-") as directory:
         copy = os.path.join(directory, "image")
         with open(path, "rb") as image, open(copy, "wb") as fitted:
             left = facts.size
@@ -230,7 +229,7 @@ def _health(volume: Volume, damaged: bool) -> dict[str, int] | None:
 def _check_recovered(report: Report) -> None:
     """What a power cut left is settled by the first change after a mount, or by the unmount: the
     check is of a copy that was mounted for writing and unmounted."""
-    with tempfile.TemporaryDirectory(prefix="nf2-check-") as directory:
+    with files.unfinished("nf2-check-") as directory:
         copy = os.path.join(directory, "image")
         shutil.copyfile(report.source, copy)
         try:

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from . import files
 from .errors import IO, NF2Error
 
 KINDS = ("read", "program", "erase")
@@ -54,8 +54,8 @@ class Watch:
         self._block_size = volume.statfs()["block_size"]
 
     def __enter__(self) -> Watch:
-        self._directory = tempfile.TemporaryDirectory(prefix="nf2-watch-")
-        path = os.path.join(self._directory.name, "trace")
+        self._directory = files.unfinished("nf2-watch-")
+        path = os.path.join(self._directory.__enter__(), "trace")
         self._tracing = traced(self._volume, path)
         self._tracing.__enter__()
         self._file = open(path, encoding="ascii", errors="replace")
@@ -64,7 +64,7 @@ class Watch:
     def __exit__(self, *_) -> None:
         self._file.close()
         self._tracing.__exit__(None, None, None)
-        self._directory.cleanup()
+        self._directory.__exit__(None, None, None)
 
     def blocks(self) -> Counter[int]:
         """Bytes read of each block since the last call."""

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import os
 import posixpath
+import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from . import interrupts
 from .errors import CORRUPT, INVAL, IO, NAMETOOLONG, NOTDIR, NF2Error
-from .files import kind_name, refuse_special
+from .files import hold, kind_name, refuse_special, sweep_parts
 from .native import decode, encode_path
 from .volume import COPY_SIZE, DEPTH_MAX, Volume
 
 NAME_MAX = 255
+PART = ".nf2-part-"  # begins the name of a file that is being written
 IMAGE_ITSELF = "the image itself"
 
 Advance = Callable[[int], None]
@@ -210,6 +212,7 @@ def write_host_file(target: str, pieces: Iterable[bytes]) -> int:
     )
     try:
         with open(os.open(part, flags, 0o666), "wb") as out:
+            hold(out.fileno())
             try:
                 for piece in pieces:
                     size += out.write(piece)
@@ -229,7 +232,7 @@ def _part_name(target: str) -> str:
     directory, name = os.path.split(target)
     if len(os.fsencode(name)) > NAME_MAX:
         raise NF2Error(NAMETOOLONG, "the name is too long for the host", target)
-    return os.path.join(directory, f".nf2-part-{os.getpid()}")
+    return os.path.join(directory, PART + secrets.token_hex(4))
 
 
 def _pieces(volume: Volume, source: str, advance: Advance) -> Iterator[bytes]:
@@ -250,6 +253,7 @@ def run_get(volume: Volume, plan: Plan, target: str, advance: Advance = lambda s
                 if os.path.dirname(directory) in refused:
                     raise NF2Error(NOTDIR, "is in a directory that is not followed", directory)
                 make_host_directory(directory, target)
+                sweep_parts(directory, PART)
             except NF2Error as error:
                 refused.add(directory)
                 plan.unread.append((directory, error.text))

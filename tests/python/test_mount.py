@@ -398,6 +398,66 @@ def test_signals_unmount(mounted, image, number):
         assert volume.read_bytes("/mapped")[:5] == b"hello"
 
 
+BUSY = """
+import os, sys
+with open(sys.argv[1] + "/busy", "wb", buffering=0) as file:
+    print("writes", flush=True)
+    while True:
+        file.write(bytes(100))
+        file.seek(0)
+"""
+
+
+def test_a_busy_writer_does_not_hold_a_signal_up(mounted, image):
+    """And all that was changed in mapped files is in the image all the same."""
+    size = 3 << 20
+    with open(mounted.top / "mapped", "w+b") as file:
+        file.truncate(size)
+        memory = mmap.mmap(file.fileno(), size)
+    writer = subprocess.Popen(
+        [sys.executable, "-c", BUSY, str(mounted.top)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    try:
+        writer.stdout.readline()
+        content = os.urandom(size)
+        memory[:] = content
+        begun = time.monotonic()
+        code, _, err = mounted.stop()
+        assert (code, err) == (0, "") and time.monotonic() - begun < 8
+    finally:
+        writer.kill()
+        writer.communicate()
+    memory.close()
+    with nf2fs.open_image(image, read_only=True) as volume:
+        assert volume.left_cleanly() and volume.check() == (0, [])
+        assert volume.read_bytes("/mapped") == content
+        assert sorted(volume.listdir("/")) == ["busy", "mapped"]
+
+
+@pytest.fixture
+def read_only_place(tmp_path):
+    """A directory of the host in which, once `seal` was called, nothing can be written."""
+    place = tmp_path / "sealed"
+    place.mkdir()
+    if os.getuid() != 0:
+        yield place, lambda: [path.chmod(0o444 if path.is_file() else 0o555) for path in (*place.iterdir(), place)]
+        return
+    subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
+    yield place, lambda: subprocess.run(["mount", "-o", "remount,ro", place], check=True)
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+def test_an_image_where_nothing_can_be_written(read_only_place, tmp_path, nf2, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "python"))
+    (place, seal), top = read_only_place, tmp_path / "mnt"
+    top.mkdir()
+    nf2fs.format_image(place / "flash.img", "tiny256k")
+    seal()
+    assert nf2("mount", "--read-only", "--background", place / "flash.img", top)[0] == 0
+    code, out, err = nf2("unmount", top)
+    assert (code, err) == (0, "") and "is unmounted" in out
+
+
 def test_fusermount_unmounts(mounted, image):
     (mounted.top / "file").write_bytes(b"content")
     subprocess.run([*UNMOUNT, mounted.top], check=True)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a command must not do: lose what it was not asked to, or claim what it does not know."""
 
+import fcntl
 import importlib
 import json
 import os
@@ -518,3 +519,59 @@ def test_the_answer_counts(flash, answer, code):
     assert process.wait(timeout=60) == code and b"Traceback" not in shown
     with nf2fs.open_image(flash, read_only=True) as volume:
         assert volume.exists("/d1") == (code != 0)
+
+
+# ---- what killed runs leave ----
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("pack", "tree", "new.img", "--chip", CHIP),
+        ("format", "new.img", "--chip", CHIP),
+        ("get", "flash.img", "/", "out"),
+        ("check", "short.img", "--chip", CHIP),
+    ],
+    ids=lambda command: command[0],
+)
+def test_what_a_killed_run_left_is_removed_by_the_next_one(flash, tmp_path, command, monkeypatch):
+    """Where nobody works on it, and not what another run still makes, or what is the user's own."""
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "file").write_bytes(b"content")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "short.img").write_bytes(flash.read_bytes()[:-BLOCK])
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    kill = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    place = {"get": "nf2fs.trees.os.replace", "check": "nf2fs.checking.examine_readable"}.get(
+        command[0], "nf2fs.images._format"
+    )
+    program = (
+        "import sys, nf2fs.trees, nf2fs.checking, nf2fs.images, nf2fs.cli\n"
+        f"def end(*_, **__):\n    {kill}\n{place} = end\nnf2fs.cli.main()"
+    )
+    before = set(tmp_path.rglob("*"))
+    killed = subprocess.run(
+        [sys.executable, "-c", program, *command], cwd=tmp_path, env=environment(), timeout=60
+    )
+    assert killed.returncode == -signal.SIGKILL
+    left = {path for path in set(tmp_path.rglob("*")) - before if "nf2-" in path.name}
+    assert left
+    for path in left:
+        os.utime(path, (0, 0))
+    (one,) = [path for path in left if "nf2-" not in path.parent.name]
+    held, own = one.with_name(one.name[:-8] + "aaaaaaaa"), one.with_name(one.name[:-8] + "of mine")
+    young = one.with_name(one.name[:-8] + "bbbbbbbb")
+    for other in (held, own, young):
+        other.mkdir() if one.is_dir() else other.touch()
+    for other in (held, own):
+        os.utime(other, (0, 0))
+    holder = os.open(held, os.O_RDONLY)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "nf2fs.cli", *command], cwd=tmp_path, env=environment(), timeout=60
+        )
+    finally:
+        os.close(holder)
+    assert done.returncode in (0, 1)
+    assert not one.exists() and held.exists() and own.exists() and young.exists()
