@@ -102,7 +102,13 @@ def read_littlefs(path: str, offset: int = 0, block_size: int | None = None) -> 
         raise NF2Error(INVAL, text, path)
     if block_size is not None and block_size < BLOCK_MIN:
         raise NF2Error(INVAL, f"LittleFS has no blocks of less than {BLOCK_MIN} bytes", path)
-    beyond = _try(data, path, block_size)
+    # LittleFS's own code calls ours to read, and swallows what a signal's handler raises there.
+    with interrupts.safe_places():
+        beyond = _try(data, path, block_size)
+        return _read(data, path, block_size, beyond)
+
+
+def _read(data: memoryview, path: str, block_size: int | None, beyond: bool) -> Imported:
     chip = _Bytes(data)
     system, size, count = _mount(chip, path, block_size)
     missing = max(0, size * count - len(data))
@@ -173,7 +179,7 @@ def _read_all(data: memoryview, path: str, block_size: int | None) -> bool:
     system.mount()
     found = Imported(Tree(), size, count)
     try:
-        _walk(system, found, path)
+        _walk(system, found, path, attributes=False)
         for file in found.tree.files.values():
             for _ in file.pieces():
                 pass
@@ -237,7 +243,7 @@ def _file(system, size: int, path: str, target: str) -> File:
     return File(size, lambda: _pieces(system, path, target))
 
 
-def _walk(system, found: Imported, image: str) -> None:
+def _walk(system, found: Imported, image: str, attributes: bool = True) -> None:
     pending = [("/", "/")]  # as LittleFS names it, and as the new volume does
     while pending:
         place, inside = pending.pop()
@@ -249,7 +255,8 @@ def _walk(system, found: Imported, image: str) -> None:
             if len(raw) > NAME_MAX:
                 found.tree.skipped.append((target, f"a name of more than {NAME_MAX} bytes"))
                 continue
-            if _has_attributes(system, path):
+            interrupts.check()
+            if attributes and _has_attributes(system, path):
                 found.attributes.append(target)
             if entry.type == TYPE_DIR:
                 found.tree.add_directory(target)
@@ -272,8 +279,14 @@ def _has_attributes(system, path: str) -> bool:
 def _pieces(system, path: str, target: str) -> Iterator[bytes]:
     littlefs = _littlefs()
     try:
-        with system.open(path, "rb") as file:
-            while piece := file.read(COPY_SIZE):
+        with interrupts.safe_places():
+            file = system.open(path, "rb")
+        with file:
+            while True:
+                with interrupts.safe_places():
+                    piece = file.read(COPY_SIZE)
+                if not piece:
+                    break
                 yield piece
     except littlefs.LittleFSError as error:
         raise NF2Error(CORRUPT, f"cannot be read in the LittleFS image: {error}", target) from None

@@ -6,7 +6,11 @@ import math
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -203,3 +207,37 @@ def test_a_damaged_image_never_ends_in_more_than_an_error(tmp_path, nf2, content
         assert code in (0, 1) and (code == 0) == (out != "") and "Traceback" not in err
         failed += code
     assert failed > 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_at_any_time(tmp_path, contents, number):
+    """One line and no image, or the whole image; never a traceback."""
+    more = {f"/more/{index}": bytes([index % 256]) * 2000 for index in range(40)}
+    make(tmp_path / "old.img", contents | {"/more": None} | more, blocks=512)
+    environment = os.environ | {"PYTHONPATH": str(Path(nf2fs.__file__).parents[1])}
+    command = [sys.executable, "-m", "nf2fs.cli", "import", "old.img", "new.img"]
+    ended, whole_s = [], None
+    for turn in range(6):
+        begun = time.monotonic()
+        process = subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler), start_new_session=True,
+        )  # fmt: skip
+        if whole_s is not None:
+            time.sleep(0.15 + (whole_s - 0.1) * turn / 6)  # Python itself has begun
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+        out, err = process.communicate(timeout=60)
+        if whole_s is None:
+            whole_s = time.monotonic() - begun
+        ended.append(process.returncode)
+        assert "Traceback" not in err and "Exception ignored" not in err
+        if process.returncode == 128 + number:
+            assert err.startswith("nf2: interrupted") and not (tmp_path / "new.img").exists()
+            continue
+        assert process.returncode == 0, (process.returncode, err)
+        assert stored(tmp_path / "new.img").keys() >= more.keys()
+        for path in tmp_path.glob("new.img*"):
+            path.unlink()
+    assert 128 + number in ended
+    assert not [path for path in tmp_path.iterdir() if "nf2-" in path.name]
