@@ -22,6 +22,7 @@ from .fuse_ops import ROOT, Attributes, FileSystem, as_errno
 
 CACHED_S = 300.0  # all changes come through the kernel, so what it has cached stays right
 FLUSH_S = 10.0
+QUIET_S, IDLE_US = 0.1, 250_000  # idle work begins after so long, and is done in such pieces
 MARK_SIZE = 4096
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -298,6 +299,27 @@ async def _write_mapped(directory: str, requests: Requests) -> None:
             await mark.came.wait()
 
 
+async def _work_when_idle(files: FileSystem, requests: Requests) -> None:
+    """Wins space back while nothing is asked for, so that `df` shows what was removed. What this
+    fails with, such as a full volume, the call that meets it next says, too."""
+    served = -1
+    while True:
+        await trio.sleep(QUIET_S)
+        if requests.count == served:
+            continue  # no change since all was done
+        before = requests.count
+        await trio.sleep(QUIET_S)
+        while requests.count == before:
+            try:
+                more = files.volume.maintain(IDLE_US)
+            except OSError:
+                more = False
+            if not more:
+                served = before
+                break
+            await trio.sleep(0)
+
+
 async def _until_ended(directory: str, requests: Requests, ready) -> str | None:
     """Answers requests until it is unmounted; returns the name of the signal that ended it."""
     ended_by: list[str] = []
@@ -313,6 +335,8 @@ async def _until_ended(directory: str, requests: Requests, ready) -> str | None:
 
     async with trio.open_nursery() as nursery:
         await nursery.start(watch)
+        if not requests.options.read_only:
+            nursery.start_soon(_work_when_idle, requests.files, requests)
         ready()
         await pyfuse3.main()
         nursery.cancel_scope.cancel()

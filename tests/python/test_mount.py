@@ -294,6 +294,45 @@ def test_space(mounted, image):
     assert whole(image)
 
 
+def test_space_comes_back_while_nothing_is_asked_for(image, mounting):
+    """Removed files are free again without another call that changes anything."""
+    nf2fs.format_image(image, "w25q80", force=True)
+    mounted = mounting()
+    before = os.statvfs(mounted.top).f_bfree
+    for index in range(20):
+        (mounted.top / f"file {index}").write_bytes(os.urandom(35_000))
+    full = os.statvfs(mounted.top).f_bfree
+    for index in range(20):
+        os.unlink(mounted.top / f"file {index}")
+    end = time.monotonic() + 20
+    while os.statvfs(mounted.top).f_bfree < before - (before - full) // 20:
+        assert time.monotonic() < end, (before, full, os.statvfs(mounted.top).f_bfree)
+        time.sleep(0.5)
+    assert mounted.stop()[0] == 0 and whole(image)
+
+
+def test_idle_work_on_a_full_volume(mounting, tmp_path, nf2):
+    """It harms nothing, and ends when there is none."""
+    mounted = mounting()
+    with open(mounted.top / "large", "wb", buffering=0) as file:
+        with pytest.raises(OSError):
+            while True:
+                file.write(bytes(1 << 20))
+    time.sleep(1)
+    busy = cpu_s(mounted.process.pid)
+    time.sleep(1)
+    assert cpu_s(mounted.process.pid) - busy < 0.3
+    os.truncate(mounted.top / "large", 100)
+    (mounted.top / "small").write_bytes(b"fits")
+    mounted.stop()
+    assert whole(mounted.image)
+
+
+def cpu_s(process):
+    part = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(part[11]) + int(part[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def test_read_only(mounting, image):
     with nf2fs.open_image(image) as volume:
         volume.write_bytes("/file", b"content")
