@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from . import chips, files, interrupts, native
 from .errors import CORRUPT, EXIST, GEOMETRY, VERSION, NF2Error
-from .images import open_locked, refuse_other
+from .images import clearer, open_locked, refuse_other
 from .locks import ImageLock
 from .native import Finding, Item
 from .volume import Volume
@@ -156,12 +156,8 @@ def find_chip(path: str, chip: str | None) -> native.Chip:
             (one for one in library.chips() if one.geometry == found.geometry), None
         ) or library.chip(found.generic)
     if not candidates:
-        raise NF2Error(
-            GEOMETRY,
-            f"no volume was found in it, and no chip of the catalogue has its size, {size} bytes",
-            path,
-            "chip",
-        )
+        text = f"no volume was found in it, and no chip of the catalogue has its size, {size} bytes"
+        raise clearer(NF2Error(GEOMETRY, text, path, "chip"), path)
     choice = list(possible.values()) or candidates[:1]
     return choice[0] if len(choice) == 1 else max(choice, key=lambda one: _promise(path, one))
 

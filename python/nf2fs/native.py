@@ -6,6 +6,7 @@ its place.
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import sys
@@ -358,10 +359,23 @@ class Library:
         ):
             unknown = not wanted.startswith("generic-") and not os.path.exists(wanted)
             remedy = "catalogue" if unknown else None
-            raise NF2Error(NOENT, self._text(message) or "no such chip", None, remedy)
+            text = self._text(message) or "no such chip"
+            raise NF2Error(NOENT, text + (self._guess(wanted) if unknown else ""), None, remedy)
         return Chip(
             wanted, self._text(name), self._text(description), *(int(value) for value in out)
         )
+
+    def _guess(self, wanted: str) -> str:
+        """What may be meant by a name that is none: a part number has more behind the name."""
+        if "@" in wanted:
+            chip = wanted.split("@")[0]
+            return f"; a part of a chip is named with its size, too: {chip}@OFFSET+SIZE"
+        names = [one.name for one in self.chips()]
+        longer = [name for name in names if wanted.lower().startswith(name)]
+        if longer:
+            return f"; is it {max(longer, key=len)}?"
+        near = difflib.get_close_matches(wanted.lower(), names, 3)
+        return f"; is it {' or '.join(near)}?" if near else ""
 
     def _text(self, pointer) -> str:
         return decode(self.ffi.string(pointer))

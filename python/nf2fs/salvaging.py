@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from . import checking, interrupts, native, trees
 from .errors import EXIST, NF2Error
+from .images import clearer
 from .locks import ImageLock
 
 PIECE = 1 << 20
@@ -35,7 +36,7 @@ def salvage(
         try:
             repair = native.load().open_repair(facts.source, source)
         except NF2Error as error:
-            raise NF2Error(error.code, error.text, path) from None
+            raise clearer(NF2Error(error.code, error.text, path), path, chip) from None
         try:
             items = repair.items()
             begin(sum(item.size for item in items))

@@ -286,14 +286,14 @@ def test_errors_name_what_is_wrong(tmp_path, nf2, monkeypatch):
     assert nf2("put", "flash.img", "name", "/d/file")[0] == 0
     for arguments, expected in (
         (("mv", "flash.img", "/d/e", "/d/file"), "/d/file: is a file: no directory can replace it"),
-        (("mv", "flash.img", "/d/file", "/none/x"), "/none/x: not found"),
+        (("mv", "flash.img", "/d/file", "/none/x"), "/none/x: there is no directory /none; make it with nf2 mkdir -p"),
         (("mv", "flash.img", "/none", "/d/x"), "/none: not found"),
         (("mv", "flash.img", "/d/e", "/d/file/x"),
-         "/d/file/x: not a directory"),
+         "/d/file/x: /d/file is a file, not a directory; choose another place"),
         (("put", "flash.img", "name", "/none/x"), "/none/x: there is no directory /none; make it with nf2 mkdir -p"),
         (("format", "small.img", "--chip", "w25q80@0+64K"),
          "small.img: too small for a volume: 16 blocks, and it takes 32 at least; choose a larger chip, or a larger part of it"),
-        (("top", "--once", "flash.img"), "flash.img: is not a trace of a chip"),
+        (("top", "--once", "flash.img"), "flash.img: is not a trace of a chip: name the file that nf2 mount --trace writes"),
     ):  # fmt: skip
         assert nf2(*arguments) == (1, "", f"nf2: {expected}\n")
     assert not Path("small.img").exists()
