@@ -42,7 +42,24 @@ def _run(application, name: str, arguments: list[str] | None) -> int:
         print(f"{name}: {error_line(error)}", file=sys.stderr)
         if getattr(error, "filename", None) == OUTPUT:
             _give_output_up()
+        elif name == "nf2" and "--json" in given:
+            _print_error(error)
     return 2 if name == "nf2" and given and given[0] in ANSWERS else 1
+
+
+def _print_error(error: Exception) -> None:
+    """Programs that ask for JSON get the error as JSON, too, where the answer would be."""
+    import json
+
+    from .errors import name_of
+
+    path = getattr(error, "path", None) or getattr(error, "filename", None)
+    text = getattr(error, "text", None) or getattr(error, "strerror", None) or str(error)
+    said = {"code": name_of(error), "text": text, "path": None if path is None else str(path)}
+    try:
+        print(json.dumps({"error": said}, indent=2), flush=True)
+    except OSError:
+        _give_output_up()
 
 
 def _refuse_empty(given: list[str]) -> None:

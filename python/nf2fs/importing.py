@@ -145,13 +145,13 @@ def _try(data: memoryview, path: str, block_size: int | None) -> bool:
             pass  # the same error comes again, in the process that can tell of it
         finally:
             os._exit(code)
-    code = _wait(child)
-    if code is None:
+    ended = _wait(child)
+    if ended is None:
         raise NF2Error(CORRUPT, f"reading it took more than {TRY_S} s: it is damaged", path)
-    if code < 0:
+    if ended < 0:
         text = "LittleFS's own code gave up on it: it is damaged, or has another block size"
         raise NF2Error(CORRUPT, text, path)
-    return code == BEYOND
+    return ended == BEYOND
 
 
 def _wait(child: int) -> int | None:

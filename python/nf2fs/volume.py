@@ -31,6 +31,14 @@ if TYPE_CHECKING:
 
 AnyPath = str | bytes | os.PathLike[str]
 
+# Modes of `open`, by the kind of file that it returns.
+TextMode = Literal[
+    "r", "w", "x", "a", "r+", "w+", "x+", "a+", "rt", "wt", "xt", "at", "r+t", "w+t", "a+t"
+]
+ReadMode = Literal["rb", "br"]
+WriteMode = Literal["wb", "xb", "ab", "bw", "bx", "ba"]
+UpdateMode = Literal["r+b", "w+b", "x+b", "a+b", "rb+", "wb+", "xb+", "ab+"]
+
 TYPE_FILE, TYPE_DIR = 1, 2
 O_RDONLY, O_WRONLY, O_RDWR = 1, 2, 3
 O_CREAT, O_EXCL, O_TRUNC, O_APPEND, O_SYNC = 0x10, 0x20, 0x40, 0x80, 0x100
@@ -509,7 +517,59 @@ class Volume:
     def open(
         self,
         path: AnyPath,
-        mode: str = "r",
+        mode: TextMode = "r",
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        *,
+        sync: bool = False,
+    ) -> io.TextIOWrapper: ...
+
+    @overload
+    def open(
+        self,
+        path: AnyPath,
+        mode: ReadMode,
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        *,
+        sync: bool = False,
+    ) -> io.BufferedReader: ...
+
+    @overload
+    def open(
+        self,
+        path: AnyPath,
+        mode: WriteMode,
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        *,
+        sync: bool = False,
+    ) -> io.BufferedWriter: ...
+
+    @overload
+    def open(
+        self,
+        path: AnyPath,
+        mode: UpdateMode,
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        *,
+        sync: bool = False,
+    ) -> io.BufferedRandom: ...
+
+    @overload
+    def open(
+        self,
+        path: AnyPath,
+        mode: str,
         buffering: int = -1,
         encoding: str | None = None,
         errors: str | None = None,

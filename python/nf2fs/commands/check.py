@@ -7,10 +7,10 @@ from typing import Annotated, Optional
 
 import typer
 
-from .. import check_report, checking, show
-from ..errors import INVAL, LibraryMissing, NF2Error
+from .. import check_report, checking
+from ..errors import INVAL, NF2Error
 from ..images import clearer
-from .app import ChipOption, ImageArg, JsonOption, app, note, print_json, say
+from .app import ChipOption, ImageArg, JsonOption, app, print_json, say
 
 
 @app.command()
@@ -62,10 +62,8 @@ def check(
         )
         if report.hopeless:
             raise NF2Error(INVAL, f"{report.error}, and {report.nothing_left}", image)
-    except (NF2Error, LibraryMissing, OSError) as error:
-        shown = clearer(error, image, chip) if isinstance(error, NF2Error) else error
-        note(show.error_line(shown))
-        raise typer.Exit(2) from None
+    except NF2Error as error:
+        raise clearer(error, image, chip) from None
     if as_json:
         print_json(check_report.as_json(report))
     else:
