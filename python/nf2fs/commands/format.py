@@ -9,13 +9,14 @@ import typer
 
 from .. import show
 from ..images import format_image, in_the_way, open_image
+from . import _completing
 from .app import ForceOption, ImageArg, JsonOption, app, ask, print_json, say
 
 
 @app.command("format")
 def format_command(
     image: ImageArg,
-    chip: Annotated[Optional[str], typer.Option("--chip", metavar="CHIP", help=(
+    chip: Annotated[Optional[str], typer.Option("--chip", metavar="CHIP", autocompletion=_completing.chips, help=(
         "Needed: a name from the catalogue, or the path of a chip file. With @OFFSET+SIZE behind it "
         "(w25q256@1M+4M) the volume takes only that part of the chip."))] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Do not erase now; each block is erased before its first use.")] = False,

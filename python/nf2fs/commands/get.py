@@ -12,6 +12,7 @@ from .. import check_report, getting, interrupts, show, trees
 from ..errors import INVAL, NOTDIR, NF2Error
 from ..images import open_image
 from ..volume import Volume
+from . import _completing
 from ._copying import INCOMPLETE, LINES_MAX, count_text, plan_json, report_skipped, report_unread
 from .app import ChipOption, ImageArg, JsonOption, app, note, print_json, progress, say
 
@@ -19,7 +20,7 @@ from .app import ChipOption, ImageArg, JsonOption, app, note, print_json, progre
 @app.command()
 def get(
     image: ImageArg,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A path on the volume.")],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A path on the volume.", autocompletion=_completing.paths)],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="A directory or file of the host.")],
     chip: ChipOption = None,
     as_json: JsonOption = False,

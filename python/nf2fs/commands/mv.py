@@ -10,6 +10,7 @@ import typer
 
 from ..errors import NOENT, NOTDIR, NF2Error
 from ..images import open_image
+from . import _completing
 from ._copying import missing
 from .app import ChipOption, ImageArg, JsonOption, PathArg, app, print_json
 
@@ -17,7 +18,7 @@ from .app import ChipOption, ImageArg, JsonOption, PathArg, app, print_json
 @app.command()
 def mv(
     image: ImageArg, source: PathArg,
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="The new path, or a directory to move into.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="The new path, or a directory to move into.", autocompletion=_completing.paths)],
     chip: ChipOption = None,
     as_json: JsonOption = False,
 ) -> None:

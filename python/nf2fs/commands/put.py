@@ -16,6 +16,7 @@ from .. import interrupts, trees
 from ..errors import INVAL, ISDIR, NOENT, NOTDIR, NF2Error
 from ..images import open_image
 from ..volume import COPY_SIZE, Volume
+from . import _completing
 from ._copying import INCOMPLETE, count_text, missing, plan_json, report_skipped
 from .app import ChipOption, ImageArg, JsonOption, app, note, print_json, progress, say
 
@@ -24,7 +25,7 @@ from .app import ChipOption, ImageArg, JsonOption, app, note, print_json, progre
 def put(
     image: ImageArg,
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A file or directory of the host; - is standard input.")],
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="A path on the volume.")] = "/",
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="A path on the volume.", autocompletion=_completing.paths)] = "/",
     follow_symlinks: Annotated[bool, typer.Option("--follow-symlinks", "-L", help=(
         "Copy what symbolic links lead to, in their places."))] = False,
     chip: ChipOption = None,
