@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from test_mount import unavailable
 
 from nf2fs import bench, bench_cli
 
