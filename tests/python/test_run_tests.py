@@ -2,6 +2,7 @@
 """What `make test` says at the end: how many tests there were, and the names of those that failed."""
 
 import importlib.util
+import shutil
 import subprocess
 import sys
 import time
@@ -177,3 +178,62 @@ def test_an_unknown_part_is_refused(tmp_path):
         text=True,
     )
     assert done.returncode == 2 and "some" in done.stderr
+
+
+# ---- what the tests need of a machine ----
+
+# An apt-get that makes programs of its packages, as far as the tests look for them.
+APT = """#!/bin/sh
+echo "$*" >> "$LOG"
+case "$*" in
+*gcc-arm*) tools="qemu-system-arm qemu-system-riscv32 arm-none-eabi-gcc riscv64-unknown-elf-gcc" ;;
+*install*) tools="fusermount3 pkg-config chromium groff c++ ninja bash cargo nm qemu-arm" ;;
+esac
+for tool in $tools; do
+    printf '#!/bin/sh\\nexit 0\\n' > "$BIN/$tool"
+    chmod +x "$BIN/$tool"
+done
+"""
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """Runs test_needs.sh where nothing of what it looks for is installed: (done, what was asked of apt-get)."""
+    folder, log = tmp_path / "bin", tmp_path / "log"
+    folder.mkdir()
+    log.touch()
+    for tool in ("sh", "cat", "tr", "dirname", "printf", "chmod"):
+        (folder / tool).symlink_to(shutil.which(tool))
+    (folder / "apt-get").write_text(APT)
+    (folder / "apt-get").chmod(0o755)
+
+    def run(user, *options):
+        (folder / "id").write_text(f"#!/bin/sh\necho {user}\n")
+        (folder / "id").chmod(0o755)
+        environment = {"PATH": str(folder), "LOG": str(log), "BIN": str(folder)}
+        done = subprocess.run(
+            [ROOT / "tools" / "test_needs.sh", *options], env=environment, capture_output=True, text=True, timeout=60
+        )
+        asked = log.read_text().splitlines()
+        log.write_text("")
+        return done, asked
+
+    return run
+
+
+def test_what_is_missing_is_installed_by_root(machine):
+    done, asked = machine(0)
+    assert done.returncode == 0, done.stderr
+    (own, of_firmware) = [line for line in asked if " install " in f" {line} "]
+    for package in ("fuse3", "libfuse3-dev", "pkg-config", "chromium", "groff-base", "ninja-build", "qemu-user"):
+        assert package in own.split()
+    assert "gcc-arm-none-eabi" in of_firmware.split()
+    assert machine(0)[1] == [] and machine(1000)[0].returncode == 0  # all is there
+
+
+def test_what_is_missing_is_said_to_others(machine):
+    for user, options in ((1000, ()), (1000, ("--check",)), (0, ("--check",))):
+        done, asked = machine(user, *options)
+        assert done.returncode == 1 and asked == []
+        assert "as root: apt-get install fuse3 libfuse3-dev pkg-config chromium" in done.stderr
+        assert "gcc-arm-none-eabi" in done.stderr
