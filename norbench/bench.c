@@ -377,6 +377,25 @@ void bench_stat_absent(struct bench *bench, const char *path)
     }
 }
 
+bool bench_settle(struct bench *bench, const char *path)
+{
+    struct vfs_stat stat;
+    bench->full = false;
+    bench->uncertain = 0;
+    if (!bench_ok(bench)) {
+        return false;
+    }
+    begin_path(bench, CALL_STAT, path);
+    int result = bench->fs.ops->stat(bench->fs.context, path, &stat);
+    end(bench, "stat");
+    if (result < 0) {
+        model_remove(&bench->model, path);
+    } else if (model_find(&bench->model, path) == NULL) {
+        wrong_data(bench, path, "is there, though its creation was refused");
+    }
+    return result >= 0;
+}
+
 struct listing {
     struct vfs_dirent *entries;
     uint32_t count, room;

@@ -109,6 +109,8 @@ void bench_rename(struct bench *bench, const char *from, const char *to);
 void bench_stat(struct bench *bench, const char *path);
 /* Of a name that must not be there. */
 void bench_stat_absent(struct bench *bench, const char *path);
+/* After a call on a file found no space: says whether the file is there, or takes it out of the model. Further calls are made again. */
+bool bench_settle(struct bench *bench, const char *path);
 /* Lists a directory, compares with the model and calls `each` (may be NULL) with the path of each entry, after the directory is closed. */
 void bench_list(struct bench *bench, const char *path, void (*each)(struct bench *bench, const char *path, bool directory));
 

@@ -12,6 +12,7 @@
 #include "record_calls.h"
 #include "report.h"
 #include "run_file.h"
+#include "settings.h"
 #include "verify.h"
 #include "workload.h"
 
@@ -27,13 +28,14 @@ static const char usage[] =
     "Runs one cell and prints one line of JSON. Exit code 0: it ran and every byte was right; 1: it failed; 2: usage.\n"
     "  --list           say as JSON what there is; exit code 2 if the chip named beside it is none\n"
     "  --list-bounds    say as JSON what each call of nf2fs may cost on the chip\n"
+    "  --workload NAME  one of the list; with its options behind a colon: wake:count=1000,end=unmount\n"
     "  --chip NAME      a chip of the catalogue, one cut to a size (w25q256/4M), or a file that describes one; default: the\n"
     "                   workload's, else " DEFAULT_CHIP "\n"
     "  --maintain US    idle time of so many microseconds after each operation\n"
-    "  --mean N         life* workloads: until a block was erased N times in the mean\n"
+    "  --mean N         life*, wear: until a block was erased N times in the mean\n"
     "  --limit N        life* workloads: until the first block was erased N times, which is all that it bears\n"
-    "  --part N         ow*, mixed*, calls*: a share of one in N of the run (1)\n"
-    "  --wear FILE      life* workloads: write the erases of each block, one a line\n"
+    "  --part N         ow*, mixed*, calls*, phase*: a share of one in N of the run (1)\n"
+    "  --wear FILE      life*, wear, wake: write the erases of each block, one a line\n"
     "  --bounds         nf2fs: say of each kind of call the most that it cost, beside its bound\n"
     "  --conditions L   of wear, content, hot (with commas): time_us_model is the time under them\n"
     "  --maps           say of each block how often it was erased, programmed and read, from the format on\n"
@@ -156,24 +158,23 @@ static const struct vfs_entry *find_entry(const char *name)
     return NULL;
 }
 
-/* "NAME/SIZE": a chip of the catalogue, smaller or larger, its times as they are. SIZE in MiB, as in 4M. */
+/* "NAME/SIZE": a chip of the catalogue, smaller or larger, its times as they are. SIZE as in 4M or 128K. */
 static bool find_resized(const char *name, struct vflash_chip *out, char *message, size_t message_size)
 {
     const char *slash = strchr(name, '/');
     char base[sizeof(out->name)];
-    char *end;
+    uint32_t size;
     if (slash == NULL || (size_t)(slash - name) >= sizeof(base) || strlen(name) >= sizeof(out->name)) {
         return false;
     }
     memcpy(base, name, (size_t)(slash - name));
     base[slash - name] = '\0';
     const struct vflash_chip *chip = vflash_chip_find(base);
-    unsigned long mebibytes = strtoul(slash + 1, &end, 10);
-    if (chip == NULL || strcmp(end, "M") != 0 || mebibytes == 0 || mebibytes > 1024) {
+    if (chip == NULL || !settings_number(slash + 1, &size) || size == 0 || size > 1024 * MIB) {
         return false;
     }
     *out = *chip;
-    out->size = (uint32_t)mebibytes * MIB;
+    out->size = size;
     memcpy(out->name, name, strlen(name) + 1);
     return vflash_chip_check(out, message, message_size) == 0;
 }
@@ -488,14 +489,14 @@ struct cell {
     struct bench bench;
     struct arguments arguments;
     const struct vfs_entry *entry;
-    const struct workload *workload;
+    struct workload workload;
     struct vflash_chip chip;
 };
 
 static int run_this(void *context)
 {
     struct cell *cell = context;
-    return run_cell(&cell->bench, &cell->arguments, cell->entry, cell->workload, &cell->chip);
+    return run_cell(&cell->bench, &cell->arguments, cell->entry, &cell->workload, &cell->chip);
 }
 
 /* Texts that the run needs lie in the arena, too. Returns the arguments in one line, those of the checkpoint left out. */
@@ -563,15 +564,18 @@ int main(int count, char **values)
         }
         return found ? 0 : 2;
     }
+    char message[256];
     cell.entry = find_entry(arguments->fs);
-    cell.workload = workload_find(arguments->workload);
-    if (cell.entry == NULL || cell.workload == NULL) {
-        fprintf(stderr, "norbench-cell: no %s \"%s\": see --list\n", cell.entry == NULL ? "file system" : "workload",
-                cell.entry == NULL ? arguments->fs : arguments->workload);
+    if (cell.entry == NULL) {
+        fprintf(stderr, "norbench-cell: no file system \"%s\": see --list\n", arguments->fs);
+        return 2;
+    }
+    if (!workload_find(arguments->workload, &cell.workload, message, sizeof(message))) {
+        fprintf(stderr, "norbench-cell: %s\n", message);
         return 2;
     }
     if (arguments->chip == NULL) {
-        arguments->chip = cell.workload->chip != NULL ? cell.workload->chip : DEFAULT_CHIP;
+        arguments->chip = cell.workload.chip != NULL ? cell.workload.chip : DEFAULT_CHIP;
     }
     if (!find_chip(arguments->chip, &cell.chip)) {
         return 2;

@@ -152,6 +152,9 @@ static void put_own(struct record *record)
     for (uint32_t i = 0; i < record->extra_count; i++) {
         printf("\"%s\": %.10g, ", record->extras[i].key, record->extras[i].value);
     }
+    for (uint32_t i = 0; i < record->wear_least_count; i++) {
+        printf("%s%" PRIu32 "%s", i == 0 ? "\"wear_least\": [" : ", ", record->wear_least[i], i + 1 == record->wear_least_count ? "], " : "");
+    }
     put_set("calls", &record->calls);
     put_set("steps", &record->steps);
     if (record->amplification != 0) {
@@ -246,6 +249,7 @@ static void list_workloads(void)
         field_text("group", workload->group);
         field_text("mode", workload->mode);
         field_text("chip", workload->chip != NULL ? workload->chip : "w25q256");
+        field_text("options", workload->options != NULL ? workload->options : "");
         printf("\"long\": %s, ", workload->slow ? "true" : "false");
         printf("\"description\": ");
         report_text(workload->description);

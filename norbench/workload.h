@@ -26,6 +26,14 @@ enum workload_variant {
     VARIANT_IN_ORDER            /* overwrites from front to back, again and again */
 };
 
+enum workload_end {             /* how a session of a workload that has such ends */
+    END_NONE,                   /* it has none: the volume stays mounted */
+    END_UNMOUNT,
+    END_CUT                     /* power is lost, between two calls */
+};
+
+enum workload_load { LOAD_MIXED, LOAD_FILES, LOAD_LOG, LOAD_OVERWRITE };
+
 struct workload {
     const char *name;
     const char *group;          /* name of the group of rows that it belongs to */
@@ -38,13 +46,19 @@ struct workload {
     uint32_t window;            /* operations in a window of `windows_program_pages`; 0: none */
     uint32_t size, count;       /* parameters of the family */
     uint32_t fill;              /* percent of the chip */
+    uint32_t cold;              /* percent that never changes: of the chip, or of what is used */
+    uint32_t logs;              /* files that are appended to in turn */
     enum workload_variant variant;
+    enum workload_end end;
+    enum workload_load load;
+    const char *options;        /* "count,end": what may stand after its name to change the fields above; NULL: nothing */
     bool slow;                  /* minutes: run only where it is named */
 };
 
 /* The workloads by index, NULL after the last. */
 const struct workload *workload_at(unsigned index);
-const struct workload *workload_find(const char *name);
+/* The workload of "NAME" or "NAME:OPTION=VALUE,..."; its name is then the whole text, which must live as long. Or false, with a message. */
+bool workload_find(const char *text, struct workload *out, char *message, size_t message_size);
 
 /* workload_small.c */
 void create_run(struct bench *bench, const struct workload *workload);
@@ -98,7 +112,6 @@ void gc55_prepare(struct bench *bench, const struct workload *workload);
 void gc55_run(struct bench *bench, const struct workload *workload);
 void gc32_run(struct bench *bench, const struct workload *workload);
 
-
 /* workload_trace.c: the calls in the file of `--trace` */
 void trace_prepare(struct bench *bench, const struct workload *workload);
 void trace_run(struct bench *bench, const struct workload *workload);
@@ -125,6 +138,21 @@ void lifespan_run(struct bench *bench, const struct workload *workload);
 /* workload_mixed.c: `count` operations of all kinds on a chip filled to `fill` percent */
 void mixed_prepare(struct bench *bench, const struct workload *workload);
 void mixed_run(struct bench *bench, const struct workload *workload);
+
+/* workload_wake.c: `count` times mount, append `size` bytes to one of `logs` files, close; then `end` */
+void wake_prepare(struct bench *bench, const struct workload *workload);
+void wake_run(struct bench *bench, const struct workload *workload);
+
+/* workload_wear.c: traffic (`load`) in sessions (`end`) beside cold files, until the blocks' mean of erases is reached */
+void wear_prepare(struct bench *bench, const struct workload *workload);
+void wear_run(struct bench *bench, const struct workload *workload);
+
+/* workload_phase.c: a chip used to `fill` percent in one way, then used in another */
+void phase_size_prepare(struct bench *bench, const struct workload *workload);
+void phase_size_run(struct bench *bench, const struct workload *workload);
+void phase_many_prepare(struct bench *bench, const struct workload *workload);
+void phase_many_run(struct bench *bench, const struct workload *workload);
+void phase_empty_run(struct bench *bench, const struct workload *workload);
 
 /* workload_dir.c: a directory of `count` entries */
 void dir_run(struct bench *bench, const struct workload *workload);

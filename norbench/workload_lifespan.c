@@ -7,31 +7,15 @@
  * blocks that the format left erased would flatter a short run: measuring starts when as many blocks were erased as
  * the chip has. Idle time (--maintain) follows each round.
  */
-#include <math.h>
 #include <stdio.h>
 
+#include "wear.h"
 #include "workload.h"
 
 #define LOG_FILE "/log0.txt"
 #define APPEND_SIZE 32u
 #define COLD_FILE MIB
 #define MEAN_DEFAULT 10u                /* erases of a block: a short look */
-
-static uint32_t blocks_of(const struct bench *bench)
-{
-    return vflash_chip_of(bench->chip)->size / vflash_chip_of(bench->chip)->block_size;
-}
-
-static uint64_t erased_blocks(const struct bench *bench)
-{
-    const struct vflash_chip *chip = vflash_chip_of(bench->chip);
-    const struct vflash_counts *counts = vflash_counts(bench->chip);
-    uint64_t blocks = 0;
-    for (int i = 0; i < 3; i++) {
-        blocks += counts->erases[i] * (chip->erase_sizes[i] / chip->block_size);
-    }
-    return blocks;
-}
 
 static void cold_files(struct bench *bench)
 {
@@ -67,16 +51,6 @@ static uint32_t mean_wanted(const struct bench *bench)
     return bench->erases_mean != 0 ? bench->erases_mean : MEAN_DEFAULT;
 }
 
-static uint32_t most_worn(const struct bench *bench)
-{
-    uint32_t most = 0;
-    for (uint32_t block = 0; block < blocks_of(bench); block++) {
-        uint32_t wear = vflash_wear(bench->chip, block);
-        most = wear > most ? wear : most;
-    }
-    return most;
-}
-
 /* Where traffic ends: after so many erases, or when so much is written (no file system needs fewer erases than that), or when a block is worn out. */
 struct goal {
     uint64_t erases, bytes;
@@ -86,23 +60,23 @@ struct goal {
 /* Returns what was written. */
 static uint64_t traffic(struct bench *bench, const struct workload *workload, const struct goal *goal)
 {
-    uint64_t start = erased_blocks(bench), written = 0, shown = 0, look = 0;
+    uint64_t start = wear_erased(bench), written = 0, shown = 0, look = 0;
     bool worn = false;
-    while (!worn && erased_blocks(bench) - start < goal->erases && written < goal->bytes && bench_ok(bench)) {
+    while (!worn && wear_erased(bench) - start < goal->erases && written < goal->bytes && bench_ok(bench)) {
         traffic_round(bench, workload);
         written += (uint64_t)workload->count * APPEND_SIZE;
-        uint64_t done = erased_blocks(bench) - start;
+        uint64_t done = wear_erased(bench) - start;
         if (goal->limit != 0 && done >= look) {
-            uint32_t most = most_worn(bench);
+            uint32_t most = wear_most(bench);
             worn = most >= goal->limit;
             look = done + goal->limit - most;   /* none is worn out by fewer erases */
         }
-        if (done - shown >= blocks_of(bench) / 4) {
+        if (done - shown >= wear_blocks(bench) / 4) {
             shown = done;
             if (goal->limit != 0) {
-                bench_progress(bench, most_worn(bench), goal->limit);
+                bench_progress(bench, wear_most(bench), goal->limit);
             } else {
-                bench_progress(bench, (double)erased_blocks(bench) / blocks_of(bench), mean_wanted(bench));
+                bench_progress(bench, (double)wear_erased(bench) / wear_blocks(bench), mean_wanted(bench));
             }
         }
     }
@@ -111,61 +85,24 @@ static uint64_t traffic(struct bench *bench, const struct workload *workload, co
 
 void lifespan_prepare(struct bench *bench, const struct workload *workload)
 {
-    const struct goal goal = {blocks_of(bench), 4ull * vflash_chip_of(bench->chip)->size, bench->erases_limit};
+    const struct goal goal = {wear_blocks(bench), 4ull * vflash_chip_of(bench->chip)->size, bench->erases_limit};
     cold_files(bench);
     bench->idle_always = true;
     record_extra(&bench->record, "prepared_bytes", (double)traffic(bench, workload, &goal));
 }
 
-/* The erases of each block since the chip was new; a format that erases all of it counts. */
-static void note_wear(struct bench *bench)
-{
-    uint32_t blocks = blocks_of(bench), least = UINT32_MAX, most = 0;
-    double sum = 0, squares = 0;
-    for (uint32_t block = 0; block < blocks; block++) {
-        uint32_t wear = vflash_wear(bench->chip, block);
-        least = wear < least ? wear : least;
-        most = wear > most ? wear : most;
-        sum += wear;
-        squares += (double)wear * wear;
-    }
-    double mean = sum / blocks;
-    record_extra(&bench->record, "wear_min", least);
-    record_extra(&bench->record, "wear_mean", mean);
-    record_extra(&bench->record, "wear_max", most);
-    record_extra(&bench->record, "wear_sd", sqrt(fmax(squares / blocks - mean * mean, 0)));
-    record_extra(&bench->record, "wear_total", sum);
-}
-
-static void write_wear(struct bench *bench)
-{
-    FILE *file = bench->wear_path != NULL ? fopen(bench->wear_path, "w") : NULL;
-    if (file == NULL) {
-        if (bench->wear_path != NULL) {
-            bench_fail(bench, "%s cannot be written", bench->wear_path);
-        }
-        return;
-    }
-    for (uint32_t block = 0; block < blocks_of(bench); block++) {
-        fprintf(file, "%u\n", (unsigned)vflash_wear(bench->chip, block));
-    }
-    if (fclose(file) != 0) {
-        bench_fail(bench, "%s cannot be written", bench->wear_path);
-    }
-}
-
 void lifespan_run(struct bench *bench, const struct workload *workload)
 {
     const struct vflash_chip *chip = vflash_chip_of(bench->chip);
-    uint64_t wanted = (uint64_t)(bench->erases_limit != 0 ? bench->erases_limit : mean_wanted(bench)) * blocks_of(bench);
-    uint64_t erased = erased_blocks(bench);
+    uint64_t wanted = (uint64_t)(bench->erases_limit != 0 ? bench->erases_limit : mean_wanted(bench)) * wear_blocks(bench);
+    uint64_t erased = wear_erased(bench);
     const struct goal goal = {wanted > erased ? wanted - erased : 0, 4ull * wanted * chip->block_size, bench->erases_limit};
     traffic(bench, workload, &goal);
     record_extra(&bench->record, "erases_minimum", (double)bench->record.bytes_written / chip->block_size);
     if (bench->erases_limit != 0) {
         record_extra(&bench->record, "limit", bench->erases_limit);
-        record_extra(&bench->record, "worn_out", most_worn(bench) >= bench->erases_limit ? 1 : 0);
+        record_extra(&bench->record, "worn_out", wear_most(bench) >= bench->erases_limit ? 1 : 0);
     }
-    note_wear(bench);
-    write_wear(bench);
+    wear_record(bench);
+    wear_write(bench);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* workloads.c - the table: what each row of the benchmark does. */
-#include <string.h>
-
 #include "workload.h"
 
 #define GC_CHIP "is25-16m"
@@ -165,6 +163,17 @@ static const struct workload workloads[] = {
     {"mixedshort", "latency", "durable", "500 such operations after 500 others, chip filled to 25%", START_MOUNTED, mixed_prepare, mixed_run,
      .chip = CHIP_16M, .count = 500, .fill = 25},
 
+    {"wake", "wake", "durable", "20,000 wakes: mount, append 32 B to a log, close, lose power", START_UNMOUNTED, wake_prepare, wake_run,
+     .size = 32, .count = 20000, .fill = 12, .logs = 1, .end = END_CUT, .options = "size,count,fill,cold,logs,end", .slow = true},
+    {"wear", "wear", "durable", "files, logs and overwrites beside cold files, until blocks were erased 100 times in the mean", START_MOUNTED,
+     wear_prepare, wear_run, .chip = "w25q256/1M", .fill = 75, .cold = 75, .options = "fill,cold,load,end", .slow = true},
+    {"phase", "phase", "durable", "a file of half the chip overwritten in pieces of 256 B, once its capacity; then measured: in pieces of 4 KiB",
+     START_MOUNTED, phase_size_prepare, phase_size_run, .chip = CHIP_16M, .fill = 50, .options = "fill", .slow = true},
+    {"phasemany", "phase", "durable", "half the chip used by files of 100 B; then measured: all removed, one file in synced pieces of 4 KiB", START_MOUNTED,
+     phase_many_prepare, phase_many_run, .chip = CHIP_16M, .fill = 50, .options = "fill", .slow = true},
+    {"phaseempty", "phase", "durable", "files of 4 KiB until one is refused, ten more refusals, all removed, a quarter made anew", START_MOUNTED, NULL,
+     phase_empty_run, .chip = CHIP_16M, .slow = true},
+
     DIRECTORY("10", 10, "10 entries", .variant = VARIANT_PLAIN),
     DIRECTORY("100", 100, "100 entries", .variant = VARIANT_PLAIN),
     DIRECTORY("1000", 1000, "1,000 entries", .variant = VARIANT_PLAIN),
@@ -186,14 +195,4 @@ static const struct workload workloads[] = {
 const struct workload *workload_at(unsigned index)
 {
     return index < sizeof(workloads) / sizeof(workloads[0]) ? &workloads[index] : NULL;
-}
-
-const struct workload *workload_find(const char *name)
-{
-    for (unsigned i = 0; workload_at(i) != NULL; i++) {
-        if (strcmp(workloads[i].name, name) == 0) {
-            return &workloads[i];
-        }
-    }
-    return NULL;
 }

@@ -72,8 +72,15 @@ class Catalogue:
     workload_chips: dict[str, str] = field(default_factory=dict)    # the chip that a workload is defined on
     long: list[str] = field(default_factory=list)                   # workloads of minutes: run only where they are named
 
+    options: dict[str, list[str]] = field(default_factory=dict)     # what may stand behind a workload's name
+
     def chip_of(self, workload: str) -> str:
-        return self.workload_chips.get(workload, DEFAULT_CHIP)
+        return self.workload_chips.get(base_name(workload), DEFAULT_CHIP)
+
+
+def base_name(text: str) -> str:
+    """The name without its options: `wake` of `wake:count=1000`."""
+    return text.split(":")[0]
 
 
 def find_program(given: str | None = None) -> Path:
@@ -144,6 +151,8 @@ def parse_catalogue(value: dict) -> Catalogue:
             found.descriptions[name] = str(item.get("description", ""))
             if item.get("long"):
                 found.long.append(name)
+            if item.get("options"):
+                found.options[name] = item["options"].split(",")
             if item.get("chip"):
                 found.workload_chips[name] = item["chip"]
             groups = item.get("groups", item.get("group", []))
@@ -179,12 +188,25 @@ def expand(names: Iterable[str], catalogue: Catalogue) -> list[str]:
             members = [one for one in catalogue.workloads if one not in catalogue.long]
         elif name in catalogue.groups:
             members = catalogue.groups[name]
-        elif name in catalogue.workloads:
+        elif base_name(name) in catalogue.workloads:
+            check_options(name, catalogue)
             members = [name]
         else:
             raise BenchError(f"no workload or group is named '{name}' (see `norbench list`)")
         found.extend(member for member in members if member not in found)
     return found
+
+
+def check_options(name: str, catalogue: Catalogue) -> None:
+    """That the workload has the options behind its name; their values are checked by the program."""
+    base, colon, rest = name.partition(":")
+    known = catalogue.options.get(base, [])
+    for word in rest.split(",") if colon else []:
+        key, equals, value = word.partition("=")
+        if not (key and equals and value):
+            raise BenchError(f"'{name}': options are written NAME:KEY=VALUE,KEY=VALUE")
+        if key not in known:
+            raise BenchError(f"{base} has no option '{key}'" + (f": it has {', '.join(known)}" if known else ""))
 
 
 def check_file_systems(names: Iterable[str], catalogue: Catalogue) -> list[str]:

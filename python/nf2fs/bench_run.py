@@ -17,7 +17,15 @@ TABLE_WIDTH = 160
 
 
 def names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+    """The names of a list with commas between. Options of a name have commas, too: "wake:count=9,end=cut,config" are two names."""
+    found: list[str] = []
+    for word in (part.strip() for part in text.split(",")):
+        is_option = bool(found) and ":" in found[-1] and "=" in word and ":" not in word.split("=")[0]
+        if is_option:
+            found[-1] += f",{word}"
+        elif word:
+            found.append(word)
+    return found
 
 
 def table_console() -> Console:
