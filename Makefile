@@ -302,7 +302,7 @@ endef
 
 long-rows: release
 	$(call measure_studies,nf2fs,$(LONG))
-	$(STUDIES) figures --long --gate lifelogd,lifesmall,lifesmalls,lifesmall-ecc16,lifelog-wear,lifelogd-wear,lifesmall-wear,lifesmalls-wear,owread-random,owread-sequential --jobs $(JOBS) \
+	$(STUDIES) figures --long --gate lifelogd,lifesmall,lifesmalls,lifesmall-ecc16,lifelog-wear,lifelogd-wear,lifesmall-wear,lifesmalls-wear,owread-random,owread-sequential,"phase*","firstwrite*","wake*","age*","wear*" --jobs $(JOBS) \
 		--json "$(LONG)" --output - > /dev/null
 
 # LittleFS has rows that fail: an overwrite finds no space where the file does not fit on the chip twice.

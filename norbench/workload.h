@@ -15,7 +15,7 @@ enum workload_start {
 enum workload_variant {
     VARIANT_PLAIN,
     VARIANT_UNALIGNED,          /* overwrites at any byte */
-    VARIANT_SKEWED,             /* four of five overwrites in a fifth of the file */
+    VARIANT_SKEWED,             /* `hot` percent of the overwrites in a part of the file */
     VARIANT_MIXED,              /* four of five overwrites of `size` bytes, the others of 4 KiB */
     VARIANT_RANGE,              /* overwrites in a small range of the file */
     VARIANT_FILES,              /* overwrites of small files, together as large as the one */
@@ -47,6 +47,7 @@ struct workload {
     uint32_t size, count;       /* parameters of the family */
     uint32_t fill;              /* percent of the chip */
     uint32_t cold;              /* percent that never changes: of the chip, or of what is used */
+    uint32_t hot;               /* percent of the writes that go to the other 100 - `hot` percent of the data; 0: they are uniform */
     uint32_t logs;              /* files that are appended to in turn */
     enum workload_variant variant;
     enum workload_end end;
@@ -146,6 +147,14 @@ void wake_run(struct bench *bench, const struct workload *workload);
 /* workload_wear.c: traffic (`load`) in sessions (`end`) beside cold files, until the blocks' mean of erases is reached */
 void wear_prepare(struct bench *bench, const struct workload *workload);
 void wear_run(struct bench *bench, const struct workload *workload);
+
+/* workload_age.c: `count` mixed operations at `fill` percent of the space offered, then the same on a fresh copy */
+void age_prepare(struct bench *bench, const struct workload *workload);
+void age_run(struct bench *bench, const struct workload *workload);
+
+/* workload_cut.c: `count` power cuts, each with the first write after it, on a chip filled to `fill` percent */
+void cut_prepare(struct bench *bench, const struct workload *workload);
+void cut_run(struct bench *bench, const struct workload *workload);
 
 /* workload_phase.c: a chip used to `fill` percent in one way, then used in another */
 void phase_size_prepare(struct bench *bench, const struct workload *workload);

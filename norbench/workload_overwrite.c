@@ -16,7 +16,8 @@
 #define RANGE (128u * KIB)              /* too small for large erases to be filled with it */
 #define PATH_SIZE 32u
 #define WARM_CHIPS 2u
-#define SCATTER 2654435761u             /* a prime above any number of pieces: spreads the hot fifth over the file */
+#define UNIFORM 50u                     /* percent of the writes in as many percent of the data */
+#define SCATTER 2654435761u             /* a prime above any number of pieces: spreads the hot part over the file */
 
 struct limits {
     uint64_t us, read_pages;
@@ -50,8 +51,8 @@ static uint32_t offset_of(struct bench *bench, const struct workload *workload, 
     if (workload->variant != VARIANT_SKEWED) {
         return payload_below(&bench->offsets, pieces) * access;
     }
-    uint32_t hot = pieces / 5;
-    bool pick_hot = payload_below(&bench->picks, 5) != 0;
+    uint32_t one_in = 100 / (100 - workload->hot), hot = pieces / one_in;
+    bool pick_hot = payload_below(&bench->picks, one_in) != 0;
     uint64_t piece = pick_hot ? payload_below(&bench->offsets, hot) : hot + payload_below(&bench->offsets, pieces - hot);
     return (uint32_t)(piece * SCATTER % pieces) * access;
 }
@@ -137,7 +138,7 @@ void overwrite_run(struct bench *bench, const struct workload *workload)
     double seconds = (double)(vflash_counts(bench->chip)->time_us - start_us) / 1e6;
     if (bench_ok(bench) && seconds > 0) {
         record_extra(&bench->record, "speed_kib_s", (double)written / 1024 / seconds);
-        record_extra(&bench->record, "bound_kib_s", bound_overwrite_kib_s(chip, workload->fill / 100.0, workload->size));
+        record_extra(&bench->record, "bound_kib_s", bound_overwrite_kib_s(chip, workload->fill / 100.0, workload->size, workload->hot != 0 ? workload->hot : UNIFORM));
     }
 }
 

@@ -155,7 +155,7 @@ def figures_command(
     long: Annotated[bool, typer.Option("--long", help="Run the long cells too (hours).")] = False,
     output: Annotated[str, typer.Option("--output", metavar="FILE", help="Where the page goes; - to print it only.")] = "docs/FIGURES.md",
     readme: Annotated[str, typer.Option("--readme", metavar="FILE", help="Its block between the figures marks is replaced.")] = "README.md",
-    gate: Annotated[Optional[str], typer.Option("--gate", help=f"Only these gates. {LIST_HELP}")] = None,
+    gate: Annotated[Optional[str], typer.Option("--gate", help=f"Only these gates; wear-*: all that begin so. {LIST_HELP}")] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=bench.JOBS_MAX)] = bench.JOBS_MAX,
     timeout: Annotated[int, typer.Option("--timeout", min=1, help="Seconds for one cell.")] = bench.TIMEOUT_S,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if a gate is not met.")] = False,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`norbench wake` and `norbench phase`: devices that sleep without power, and applications that change what they do."""
+"""`norbench wake`, `phase` and `age`: devices that sleep without power, applications that change what they do, and a long life."""
 
 from __future__ import annotations
 
@@ -120,6 +120,40 @@ def phase(
         raise typer.Exit(1)
 
 
+AGE_HEADINGS = ["workload", "chip", "fs", "idle ms", "us an operation", "on a fresh copy", "ratio", "content, % of the offer", "usable, % of the offer", "longest call ms", "status"]
+
+
+def age_line(row: bench.Row) -> list[str]:
+    def percent(part: str) -> str:
+        return number(100 * row[part] / row["offered_bytes"], 1) if row.get("offered_bytes") and part in row else "-"
+
+    good = bench.is_good(row)
+    return [row["workload"], row["chip"], row["fs"], number(row.get("maintain_budget_us", 0) / 1000), number(row.get("aged_us") if good else None), number(row.get("copy_us") if good else None),
+            number(row.get("age_ratio") if good else None, 2), percent("content_bytes"), number(100 * row["offer_kept"] if good else None, 1),
+            number(row.get("worst_call_us", 0) / 1000, 1), status_of(row)]
+
+
+def age(
+    fs: Annotated[str, typer.Option("--fs", "-f", help="File systems. Names with commas between.")] = "nf2fs",
+    chip: Annotated[str, typer.Option("--chip", "-c", help="Chips, sizes as in w25q256/4M, or files. Names with commas between.")] = "w25q256/1M",
+    count: Annotated[int, typer.Option("--count", min=1, help="Operations before those that are measured.")] = 700_000,
+    fill: Annotated[str, typer.Option("--fill", help="Percent of the space offered that are used. Numbers with commas between.")] = "75",
+    maintain: Annotated[int, typer.Option("--maintain", min=0, metavar="US", help="Idle microseconds after each operation.")] = 0,
+    rows_path: RowsOption = None, jobs: Annotated[int, typer.Option("--jobs", "-j", min=1)] = 1, timeout: TimeoutOption = TIMEOUT_S,
+    cell: CellOption = None,
+) -> None:
+    """What mixed operations cost after many others, beside the same on a fresh copy; and how much space is left to use."""
+    program = bench.find_program(cell)
+    catalogue = bench.read_catalogue(program)
+    cells = [bench.Cell(system, place, f"age:count={count},fill={percent}", maintain_us=maintain)
+             for place, percent, system in itertools.product(names(chip), numbers(fill, "fills"), bench.check_file_systems(names(fs), catalogue))]
+    rows = measure(cells, program, rows_path, jobs, timeout)
+    print_table("A long life", (AGE_HEADINGS, [age_line(row) for row in rows]))
+    if not all(bench.is_good(row) for row in rows):
+        raise typer.Exit(1)
+
+
 def register(app: typer.Typer) -> None:
+    app.command("age")(age)
     app.command("wake")(wake)
     app.command("phase")(phase)

@@ -57,6 +57,10 @@ def short_runs(catalogue: Catalogue, workload: str) -> list[Run]:
         return [Run(Cell(FS, "w25q256/512K", f"{workload}:end={end}", mean=5)) for end in ("none", "cut")]
     if group == "phase":
         return [run("w25q80")]
+    if group == "age":
+        return [Run(Cell(FS, "w25q80", f"{workload}:count=3000,fill={fill}")) for fill in (40, 70)]
+    if group == "firstwrite":
+        return [Run(Cell(FS, "w25q80", f"{workload}:count=100,fill={fill}")) for fill in (20, 60)]
     if group == "space":
         return [run("w25q80" if workload in catalogue.long else "w25q256/4M")]
     if group == "latency":
@@ -80,6 +84,10 @@ def long_runs(catalogue: Catalogue, workload: str) -> list[Run]:
         return [Run(Cell(FS, chip, f"{workload}:end={end}")) for chip in ("w25q80", "w25q256") for end in ("cut", "unmount")]
     if group == "wear":
         return [Run(Cell(FS, "w25q80", f"{workload}:end={end}", maintain_us=idle), ()) for end in ("none", "cut") for idle in (0, IDLE_US)]
+    if group == "age":
+        return [Run(Cell(FS, "w25q80", f"{workload}:count=50000,fill={fill}")) for fill in (40, 75)]
+    if group == "firstwrite":
+        return [Run(Cell(FS, "w25q256/4M", f"{workload}:fill={fill}")) for fill in (20, 50, 85)]
     if group == "phase":
         return [Run(Cell(FS, "w25q256/4M", workload, maintain_us=idle)) for idle in (0, IDLE_US)]
     if group == "space":

@@ -8,6 +8,7 @@ items of lists and max, min, sum, len are allowed, and nothing else.
 from __future__ import annotations
 
 import ast
+import fnmatch
 import operator
 import tomllib
 from dataclasses import dataclass
@@ -88,9 +89,9 @@ def load_gates(path: Path = GATES_FILE, only: list[str] | None = None) -> list[G
     if only is None:
         return gates
     for name in only:
-        if name not in known:
+        if not fnmatch.filter(known, name):
             raise GateError(f"no gate is named '{name}'")
-    return [gate for gate in gates if gate.id in only]
+    return [gate for gate in gates if any(fnmatch.fnmatchcase(gate.id, name) for name in only)]
 
 
 def load_unmeasured(path: Path = GATES_FILE) -> list[str]:

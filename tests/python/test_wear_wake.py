@@ -134,3 +134,21 @@ def test_phases_tell_their_stages_apart(norbench):
         assert stage in text
     row = bench.run_cell(CELL, bench.Cell("nf2fs", "w25q80", "phaseempty"))
     assert row["steps"]["refused"]["count"] == 10 and row["steps"]["fill"]["count"] == row["files"] + 1 and row["steps"]["again"]["count"] == row["files"] // 4
+
+
+# ---- a long life, and cuts ----
+
+@needs_program
+def test_a_long_life_is_compared_with_a_fresh_copy(norbench):
+    code, text, _ = norbench("age", "--fs", "native", "--chip", "w25q80", "--count", 500, "--fill", 40)
+    assert code == 0 and "ratio" in text
+    row = bench.run_cell(CELL, bench.Cell("nf2fs", "w25q80", "age:count=500,fill=40"))
+    assert row["operations"] == 1000 and row["steps"]["operation"]["count"] == 1000 and row["content_bytes"] < 0.6 * row["offered_bytes"] < row["offer_kept"] * row["offered_bytes"]
+
+
+@needs_program
+@pytest.mark.parametrize("fs", [fs for fs in (bench.read_catalogue(CELL).file_systems if CELL else []) if fs in ("nf2fs", "littlefs", "yaffs2", "fatfs")])
+def test_the_first_write_after_a_cut_is_measured_alone(fs):
+    row = bench.run_cell(CELL, bench.Cell(fs, "w25q80", "firstwrite:count=20,fill=20"))
+    assert bench.is_good(row) and row["operations"] == 20
+    assert row["steps"]["both"]["us"] == row["time_us"] and row["user_bytes"] == 20 * 32 and row["worst_call_name"] in ("mount", "open", "write", "close")
