@@ -3,30 +3,16 @@
 #include "report.h"
 
 #include "heap_watch.h"
+#include "json_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-void report_text(const char *text)
-{
-    putchar('"');
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\') {
-            printf("\\%c", *text);
-        } else if ((unsigned char)*text < 0x20) {
-            printf("\\u%04x", (unsigned)(unsigned char)*text);
-        } else {
-            putchar(*text);
-        }
-    }
-    putchar('"');
-}
-
 static void field_text(const char *key, const char *text)
 {
     printf("\"%s\": ", key);
-    report_text(text);
+    json_text(text);
     printf(", ");
 }
 
@@ -139,7 +125,7 @@ static void put_set(const char *key, struct series_set *set)
     printf("\"%s\": {", key);
     for (uint32_t i = 0; i < set->count; i++) {
         printf("%s", i == 0 ? "" : ", ");
-        report_text(set->list[i].name);
+        json_text(set->list[i].name);
         printf(": {");
         put_series(&set->list[i]);
         putchar('}');
@@ -252,7 +238,7 @@ static void list_workloads(void)
         field_text("options", workload->options != NULL ? workload->options : "");
         printf("\"long\": %s, ", workload->slow ? "true" : "false");
         printf("\"description\": ");
-        report_text(workload->description);
+        json_text(workload->description);
         putchar('}');
     }
     printf("],\n");
@@ -272,12 +258,12 @@ static void list_group(const char *group)
 {
     const struct workload *workload;
     const char *separator = "";
-    report_text(group);
+    json_text(group);
     printf(": [");
     for (unsigned i = 0; (workload = workload_at(i)) != NULL; i++) {
         if (strcmp(workload->group, group) == 0) {
             printf("%s", separator);
-            report_text(workload->name);
+            json_text(workload->name);
             separator = ", ";
         }
     }
@@ -311,7 +297,7 @@ void report_list(const struct vfs_entry *(*entry_at)(unsigned index))
         field_text("name", entry->name);
         field_text("version", entry->version);
         printf("\"description\": ");
-        report_text(entry->description);
+        json_text(entry->description);
         putchar('}');
     }
     printf("],\n\"states\": [\"fresh\", \"aged\", \"aged75\"],\n\"chips\": [");
@@ -319,7 +305,7 @@ void report_list(const struct vfs_entry *(*entry_at)(unsigned index))
         printf("%s\n  {", i == 0 ? "" : ",");
         field_text("name", chip->name);
         printf("\"description\": ");
-        report_text(chip->description);
+        json_text(chip->description);
         putchar('}');
     }
     printf("]}\n");

@@ -13,7 +13,7 @@ from pathlib import Path
 from . import bench, bench_cuts, bench_flame, bench_processor
 
 TEMPLATE = Path(__file__).with_name("bench_page.html")
-ELSEWHERE = "norbench/measured_elsewhere.csv"
+ELSEWHERE = "norbench/data/measured_elsewhere.csv"
 PALETTE = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf")
 MAPS_MAX = 6                    # rows whose maps are shown
 WEAR_WIDTH = 64                 # columns of a wear map
