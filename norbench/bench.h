@@ -89,7 +89,7 @@ struct bench_file bench_open(struct bench *bench, const char *path, int flags);
 void bench_close(struct bench *bench, struct bench_file *file);
 /* Writes the next `length` bytes of the payload. */
 void bench_write(struct bench *bench, struct bench_file *file, uint32_t length);
-/* Reads `length` bytes (at most BENCH_PIECE_MAX) and compares them with the model. */
+/* Reads `length` bytes (at most BENCH_PIECE_MAX) and compares them with the model, unless another handle has changes that it did not sync. */
 void bench_read(struct bench *bench, struct bench_file *file, uint32_t length);
 void bench_seek(struct bench *bench, struct bench_file *file, uint32_t position);
 void bench_sync(struct bench *bench, struct bench_file *file);
@@ -105,7 +105,7 @@ void bench_format(struct bench *bench);
 void bench_mkdir(struct bench *bench, const char *path);
 void bench_remove(struct bench *bench, const char *path);
 void bench_rename(struct bench *bench, const char *from, const char *to);
-/* Compares type and size with the model. */
+/* Compares type and size with the model. What an open handle has not synced is no business of others yet: of such a file the size may be any. */
 void bench_stat(struct bench *bench, const char *path);
 /* Of a name that must not be there. */
 void bench_stat_absent(struct bench *bench, const char *path);

@@ -15,6 +15,8 @@ struct model_node {
     bool uncertain;             /* a call on it failed by design: its content is not compared */
     uint8_t *data;
     uint32_t size, room;
+    uint32_t unsynced;          /* open handles through which it was changed since their last sync */
+    bool fresh;                 /* it was never synced: a file system need not show it */
     uint32_t children;          /* of a directory */
 };
 
