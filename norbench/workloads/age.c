@@ -3,10 +3,12 @@
  * age.c - what a long life costs: many mixed calls, then the same traffic on a fresh copy of the content.
  *
  * `fill` percent of the space offered are used: half of that by large files that are overwritten in places and never
- * written as a whole, a quarter by small files, the rest by logs and files that are streamed. `count` operations age the
- * volume. Then a part of that number is measured on it (the row's counts); at last the chip is formatted, the same files
- * are written anew, the copy is used until once its capacity was programmed, and as many operations are measured there.
- * In between the volume is filled up: how much of what it offered after its format could be used?
+ * written as a whole, a quarter by small files, the rest by logs and files that are streamed. With the load "overwrite" all
+ * are files of 16 KiB, and each operation overwrites up to 600 B of one, at any byte. `count` operations age the
+ * volume. Then some are measured on it (the row's counts), as many as leave a fresh volume nearly as it was: one for each KiB of
+ * content, four times. At last, four times, the chip is formatted, the same files are written anew, the copy is used until
+ * once its capacity was programmed, and a quarter of that number is measured there. In between the volume is filled up: how
+ * much of what it offered after its format could be used?
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,16 +22,20 @@
 #define SMALL_LEAST 100u
 #define SMALL_MOST 4000u
 #define SMALL_FILES_IN_DIRECTORY 500u
+#define PIECED_SIZE (16u * KIB)         /* files of the load "overwrite" */
+#define PIECE_MOST 600u
 #define LOGS 8u
 #define LOG_LEAST (2u * KIB)
 #define STREAM_SIZE (16u * KIB)
 #define READ_SIZE KIB
-#define MEASURED_PART 70u               /* of `count` operations one in so many is measured */
-#define MEASURED_LEAST 1000u
+#define COPIES 4u
+#define MEASURED_LEAST 100u             /* on a copy */
 #define FILLER "/filler"
 
 struct age {
     uint64_t offered;                   /* bytes, by the file system after its format */
+    uint64_t content;                   /* bytes that are in use, of these */
+    enum workload_load load;
     uint32_t tables, table_size, small_files, streams, log_limit, next_stream;
 };
 
@@ -63,8 +69,13 @@ static uint32_t at_least(uint64_t value, uint32_t least)
     return value > least ? (uint32_t)value : least;
 }
 
-static void share_out(struct age *age, uint64_t used)
+static void share_out(struct age *age, uint64_t used, enum workload_load load)
 {
+    if (load == LOAD_OVERWRITE) {
+        age->tables = at_least(used / PIECED_SIZE, 1);
+        age->table_size = PIECED_SIZE;
+        return;
+    }
     uint64_t tables = used / 2;
     age->tables = at_least(tables / TABLE_SIZE, 1);
     age->table_size = at_least(tables / age->tables / KIB * KIB, TABLE_LEAST);
@@ -96,7 +107,7 @@ static void make_content(struct bench *bench, const struct age *age)
 static void overwrite_table(struct bench *bench, const struct age *age)
 {
     char path[PATH_SIZE];
-    uint32_t size = 64u << payload_below(&bench->sizes, 7);
+    uint32_t size = age->load == LOAD_OVERWRITE ? 1 + payload_below(&bench->sizes, PIECE_MOST) : 64u << payload_below(&bench->sizes, 7);
     path_of(path, "/table", pick(bench, age->tables));
     struct bench_file file = bench_open(bench, path, VFS_READ | VFS_WRITE);
     bench_seek(bench, &file, payload_below(&bench->offsets, age->table_size - OVERWRITE_MAX + 1));
@@ -159,7 +170,7 @@ static void operate(struct bench *bench, struct age *age)
 {
     uint32_t kind = pick(bench, 100);
     record_step_begin(&bench->record);
-    if (kind < 35) {
+    if (kind < 35 || age->load == LOAD_OVERWRITE) {
         overwrite_table(bench, age);
     } else if (kind < 60) {
         append_log(bench, age);
@@ -186,30 +197,35 @@ static void operations(struct bench *bench, struct age *age, uint32_t count)
     }
 }
 
-static uint32_t measured_count(const struct workload *workload)
+/* Operations whose cost is measured on a fresh copy. */
+static uint32_t measured_count(const struct age *age)
 {
-    return at_least(workload->count / MEASURED_PART, MEASURED_LEAST);
+    return at_least(age->content / KIB, MEASURED_LEAST);
 }
 
-/* Microseconds an operation. */
-static double measured_us(struct bench *bench, const struct workload *workload)
+/* The time that so many operations take. */
+static uint64_t measured_us(struct bench *bench, uint32_t count)
 {
     uint64_t start = vflash_counts(bench->chip)->time_us;
-    uint32_t count = measured_count(workload);
     operations(bench, &age_state, count);
-    return (double)(vflash_counts(bench->chip)->time_us - start) / count;
+    return vflash_counts(bench->chip)->time_us - start;
 }
 
 void age_prepare(struct bench *bench, const struct workload *workload)
 {
     struct vfs_space space = {0, 0, 0, 0};
     age_state = (struct age){0};
+    if (workload->load != LOAD_MIXED && workload->load != LOAD_OVERWRITE) {
+        bench_fail(bench, "the loads of age are mixed and overwrite");
+    }
     bench->idle_always = true;
     if (bench_ok(bench) && bench->fs.ops->statfs(bench->fs.context, &space) < 0) {
         bench_fail(bench, "statfs failed");
     }
     age_state.offered = space.free_bytes;
-    share_out(&age_state, space.free_bytes * workload->fill / 100);
+    age_state.content = space.free_bytes * workload->fill / 100;
+    age_state.load = workload->load;
+    share_out(&age_state, age_state.content, workload->load);
     make_content(bench, &age_state);
     operations(bench, &age_state, workload->count);
 }
@@ -300,15 +316,26 @@ static void use_up_erased(struct bench *bench, const struct workload *workload)
     }
 }
 
+/* Microseconds an operation on fresh copies. */
+static double copies_us(struct bench *bench, const struct workload *workload)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < COPIES && bench_ok(bench); i++) {
+        make_copy(bench);
+        use_up_erased(bench, workload);
+        sum += measured_us(bench, measured_count(&age_state));
+    }
+    return (double)sum / COPIES / measured_count(&age_state);
+}
+
 void age_run(struct bench *bench, const struct workload *workload)
 {
-    double aged = measured_us(bench, workload);
+    uint32_t count = COPIES * measured_count(&age_state);
+    double aged = (double)measured_us(bench, count) / count;
     record_end(&bench->record);
     uint64_t used = content_bytes(bench);
     double kept = (double)(used + fill_up(bench)) / (double)age_state.offered;
-    make_copy(bench);
-    use_up_erased(bench, workload);
-    double copy = measured_us(bench, workload);
+    double copy = copies_us(bench, workload);
     record_extra(&bench->record, "aged_us", aged);
     record_extra(&bench->record, "copy_us", copy);
     record_extra(&bench->record, "age_ratio", copy > 0 ? aged / copy : 0);

@@ -32,7 +32,7 @@ enum workload_end {             /* how a session of a workload that has such end
     END_CUT                     /* power is lost, between two calls */
 };
 
-enum workload_load { LOAD_MIXED, LOAD_FILES, LOAD_LOG, LOAD_OVERWRITE };
+enum workload_load { LOAD_MIXED, LOAD_FILES, LOAD_LOG, LOAD_OVERWRITE };   /* of wear and age; age has the first and the last */
 
 struct workload {
     const char *name;

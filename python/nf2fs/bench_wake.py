@@ -137,6 +137,7 @@ def age(
     fs: Annotated[str, typer.Option("--fs", "-f", help="File systems. Names with commas between.")] = "nf2fs",
     chip: Annotated[str, typer.Option("--chip", "-c", help="Chips, sizes as in w25q256/4M, or files. Names with commas between.")] = "w25q256/1M",
     count: Annotated[int, typer.Option("--count", min=1, help="Operations before those that are measured.")] = 700_000,
+    load: Annotated[str, typer.Option("--load", help="mixed, or overwrite: short pieces of files of 16 KiB.")] = "mixed",
     fill: Annotated[str, typer.Option("--fill", help="Percent of the space offered that are used. Numbers with commas between.")] = "75",
     maintain: Annotated[int, typer.Option("--maintain", min=0, metavar="US", help="Idle microseconds after each operation.")] = 0,
     rows_path: RowsOption = None, jobs: Annotated[int, typer.Option("--jobs", "-j", min=1)] = 1, timeout: TimeoutOption = TIMEOUT_S,
@@ -145,7 +146,7 @@ def age(
     """What mixed operations cost after many others, beside the same on a fresh copy; and how much space is left to use."""
     program = bench.find_program(cell)
     catalogue = bench.read_catalogue(program)
-    cells = [bench.Cell(system, place, f"age:count={count},fill={percent}", maintain_us=maintain)
+    cells = [bench.Cell(system, place, f"age:count={count},fill={percent},load={load}", maintain_us=maintain)
              for place, percent, system in itertools.product(names(chip), numbers(fill, "fills"), bench.check_file_systems(names(fs), catalogue))]
     rows = measure(cells, program, rows_path, jobs, timeout)
     print_table("A long life", (AGE_HEADINGS, [age_line(row) for row in rows]))
