@@ -212,6 +212,9 @@ static void write_data(struct bench *bench, struct bench_file *file, const uint8
     record_call_writes(&bench->record, length);
     begin(bench, (struct call_facts){.kind = CALL_WRITE, .bytes = length, .writes = file->stretches,
                                      .inside_new = file->fresh && at != file->node->size});
+    if (file->stretches == 0) {
+        file->programs = vflash_counts(bench->chip)->program_calls;
+    }
     set_changed(file, true);
     file->stretches += file->stretches == 0 || at != file->stretch_end;
     file->stretch_end = at + length;
@@ -287,6 +290,9 @@ void bench_sync(struct bench *bench, struct bench_file *file)
     if (bench_ok(bench)) {
         begin(bench, (struct call_facts){.kind = CALL_SYNC, .writes = file->stretches, .cut = file->cut});
         if (finish(bench, "sync", file->node->path, bench->fs.ops->sync(bench->fs.context, file->handle))) {
+            if (file->stretches > 0 && vflash_counts(bench->chip)->program_calls == file->programs) {
+                bench_fail(bench, "sync %s: nothing was programmed since the write before it, so that is not durable", file->node->path);
+            }
             set_changed(file, false);
             file->fresh = false;
             file->stretches = 0;

@@ -55,6 +55,7 @@ struct bench {
     bool full;
     uint32_t uncertain;         /* calls that found no space: so many names may be missing */
     bool failed;
+    bool cut_verified;          /* all was compared after a loss of power in the place of the last unmount, too */
     bool wrong_data;            /* the failure is a comparison */
     char failure[256];
     uint8_t out[BENCH_PIECE_MAX], in[BENCH_PIECE_MAX];
@@ -67,6 +68,7 @@ struct bench_file {
     bool append, writes;
     bool changed;               /* since the last sync; and so many stretches were written, the last one up to here */
     uint32_t stretches, stretch_end;
+    uint64_t programs;          /* of the chip, before the first write since the last sync */
     uint64_t cut;               /* bytes by which it was shortened since then */
     bool fresh;                 /* what it holds was never synced */
 };

@@ -315,6 +315,66 @@ static void run_recorded(struct bench *bench, const struct workload *workload, c
     }
 }
 
+/* The state of the chip, and of the second count of what was done to it. */
+struct kept {
+    struct vflash_checkpoint *chip;
+    struct dumb dumb;
+};
+
+static struct kept keep(const struct bench *bench)
+{
+    return (struct kept){vflash_save(bench->chip), bench->tap.dumb};
+}
+
+static void go_back(struct bench *bench, struct kept *kept)
+{
+    vflash_restore(bench->chip, kept->chip);
+    bench->tap.dumb = kept->dumb;
+    vflash_release(kept->chip);
+}
+
+static void verify_after_unmount(struct bench *bench)
+{
+    unmount_counted(bench);
+    bench_mount(bench);
+    verify_all(bench);
+    bench_unmount(bench);
+    bench_drop(bench);
+}
+
+/* As if the power had been lost in the place of the unmount: what is durable must be there all the same. */
+static void verify_after_cut(struct bench *bench)
+{
+    char reason[sizeof(bench->failure)];
+    bench->cut = true;
+    bench_mount(bench);
+    verify_all(bench);
+    bench_drop(bench);
+    if (bench->failed) {
+        snprintf(reason, sizeof(reason), "%s", bench->failure);
+        snprintf(bench->failure, sizeof(bench->failure), "after a loss of power at the end: %.200s", reason);
+    }
+    bench->cut_verified = !bench->failed;
+}
+
+/* Both ways where the row is durable and this computer has the memory. */
+static void verify(struct bench *bench, const struct workload *workload)
+{
+    struct kept end = {0}, start = {0};
+    bool durable = strcmp(workload->mode, "durable") == 0 && bench->mounted && !bench->failed;
+    if (durable) {
+        start = keep(bench);
+    }
+    verify_after_unmount(bench);
+    if (start.chip != NULL && !bench->failed && (end = keep(bench)).chip != NULL) {
+        go_back(bench, &start);
+        verify_after_cut(bench);
+        go_back(bench, &end);
+        return;
+    }
+    vflash_release(start.chip);
+}
+
 static void run(struct bench *bench, const struct workload *workload, const struct arguments *arguments, const char *version)
 {
     if (strcmp(arguments->state, "fresh") == 0) {
@@ -337,11 +397,7 @@ static void run(struct bench *bench, const struct workload *workload, const stru
     }
     bench->may_fill = false;
     bench->full = false;
-    unmount_counted(bench);
-    bench_mount(bench);
-    verify_all(bench);
-    bench_unmount(bench);
-    bench_drop(bench);
+    verify(bench, workload);
 }
 
 /* ---- what is watched beside ------------------------------------------------------------------------ */

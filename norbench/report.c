@@ -181,6 +181,7 @@ static void put_status(const struct bench *bench)
     }
     field_text("status", status);
     printf("\"verified\": %s, ", bench->failed ? "false" : "true");
+    printf("\"cut_verified\": %s, ", bench->cut_verified ? "true" : "false");
     printf("\"wrong_data\": %s, ", bench->wrong_data ? "true" : "false");
 }
 

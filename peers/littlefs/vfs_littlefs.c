@@ -396,12 +396,12 @@ static int make_p256_check(const struct nf2_flash *flash, struct vfs *out)
 _Static_assert(LFS_VERSION == 0x0002000bu, "these entries say 2.11");
 
 const struct vfs_entry vfs_littlefs_entry = {
-    "littlefs", LITTLEFS_VERSION, "LittleFS: read 16, prog 16, cache 256, lookahead 256 B, block_cycles 500", make_p16};
+    "littlefs", LITTLEFS_VERSION, "LittleFS: read 16, prog 16, cache 256, lookahead 256 B, block_cycles 500", make_p16, VFS_WAIVES_NO_GHOST};
 const struct vfs_entry vfs_littlefs_p256_entry = {
-    "littlefs-p256", LITTLEFS_VERSION, "LittleFS: read 16, prog 256, cache 256, lookahead 256 B, block_cycles 500", make_p256};
+    "littlefs-p256", LITTLEFS_VERSION, "LittleFS: read 16, prog 256, cache 256, lookahead 256 B, block_cycles 500", make_p256, VFS_WAIVES_NO_GHOST};
 const struct vfs_entry vfs_littlefs_erasecheck_entry = {
     "littlefs-erasecheck", LITTLEFS_VERSION, "as littlefs, with a driver that reads a block before its erase and skips the erase of a blank one",
-    make_p16_check};
+    make_p16_check, VFS_WAIVES_NO_GHOST};
 const struct vfs_entry vfs_littlefs_p256_erasecheck_entry = {
     "littlefs-p256-erasecheck", LITTLEFS_VERSION, "as littlefs-p256, with a driver that reads a block before its erase and skips the erase of a blank one",
-    make_p256_check};
+    make_p256_check, VFS_WAIVES_NO_GHOST};

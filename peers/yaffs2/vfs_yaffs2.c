@@ -415,6 +415,7 @@ const struct vfs_entry vfs_yaffs2_entry = {
     .version = "U-Boot 2023.01",
     .description = "YAFFS2, chunks of 1 KiB with 32 B of tags, blocks of 32 KiB, 10 caches, checkpoint and summaries; on NAND its pages, with tags in their spare bytes",
     .make = make_yaffs2,
+    .waives = VFS_WAIVES_NO_GHOST,
 };
 
 const struct vfs_entry vfs_yaffs1_entry = {
@@ -422,4 +423,5 @@ const struct vfs_entry vfs_yaffs1_entry = {
     .version = "U-Boot 2023.01",
     .description = "the same in its first mode: chunks of 512 B with 16 B of tags, blocks of 16 KiB, marked before and after",
     .make = make_yaffs1,
+    .waives = VFS_WAIVES_NO_GHOST,
 };

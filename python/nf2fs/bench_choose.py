@@ -56,6 +56,14 @@ class Candidate:
         self.code = max((row.get("code_bytes") or 0 for row in self.good), default=0)
         self.cuts = sum(row["cuts"] for row in cuts)
         self.lost = sum(row["any"] for row in cuts)
+        self.waived = sum(row.get("any_waived", 0) for row in cuts)
+        self.promises_nothing = any(len(row.get("waives", [])) == len(row["broken"]) for row in cuts)
+
+
+    @property
+    def unsafe(self) -> bool:
+        """Power cuts lost something, promised or not."""
+        return self.lost > 0 or (self.promises_nothing and self.waived > 0)
 
 
 def candidates(rows: list[bench.Row], cuts: list[bench.Row], mhz: float) -> list[Candidate]:
@@ -69,6 +77,8 @@ def worst_point(one: Candidate, best: dict[str, float]) -> str:
         row = one.failed[0]
         more = f" (and {len(one.failed) - 1} further cells)" if len(one.failed) > 1 else ""
         return f"fails {row['workload']} ({row.get('state', 'fresh')}){more}: {row.get('error') or row.get('status')}"
+    if one.promises_nothing:
+        return f"it is not made for power cuts: after {one.waived} of {one.cuts} something was lost or damaged"
     if one.lost:
         return f"breaks a promise after {one.lost} of {one.cuts} power cuts"
     points = [(one.time_us, best["time"], "the flash works {x} as long as with the best, {v}", seconds),
@@ -91,14 +101,14 @@ def both(one: Candidate) -> tuple[str, str, str]:
 
 
 def ranked(found: list[Candidate]) -> list[Candidate]:
-    return sorted(found, key=lambda one: (bool(one.failed), one.lost > 0, one.time_us))
+    return sorted(found, key=lambda one: (bool(one.failed), one.unsafe, one.time_us))
 
 
 def table(found: list[Candidate]) -> list[str]:
     asked = any(one.processor_us is not None for one in found)
     headings = ("file system", "flash time", *(("processor", "both", "code") if asked else ()), "at maximum times", "longest call", "flash used up", "erases", "RAM", "failed", "cuts broken")
     rows = [(one.fs, seconds(one.time_us), *(both(one) if asked else ()), seconds(one.time_max_us), seconds(one.worst_us), size(one.used), f"{one.erases:,}", size(one.ram),
-             str(len(one.failed)), f"{one.lost} of {one.cuts}" if one.cuts else "-") for one in found]
+             str(len(one.failed)), f"{one.lost} of {one.cuts}" + (f" ({one.waived} not promised)" if one.waived else "") if one.cuts else "-") for one in found]
     widths = [max(len(row[i]) for row in [headings, *rows]) for i in range(len(headings))]
     return ["  ".join(word.ljust(width) if i == 0 else word.rjust(width) for i, (word, width) in enumerate(zip(row, widths))).rstrip()
             for row in [headings, *rows]]
@@ -120,10 +130,10 @@ def answer(rows: list[bench.Row], cuts: list[bench.Row], chip: str, mhz: float =
     lines += [f"{one.fs}: raw flash without a file system, for comparison: what it wrote cannot be found again after a reset." for one in yardstick]
     if bench_processor.is_asked(rows):
         lines += ["", f"Processor: a Cortex-M4, {bench_processor.text_of_clock(mhz)}.", *(f"No instructions of {one}." for one in bench_processor.reasons(rows))]
-    first = next((one for one in whole if not one.lost), whole[0])
+    first = next((one for one in whole if not one.unsafe), whole[0])
     lines += ["", f"Least flash time without a failure{' or a broken promise' if first.cuts else ''}: {first.fs}." +
               ("" if first.cuts else " Whether it survives power cuts: `norbench cuts`, and --cuts here.")]
-    counted = [one for one in whole if one.processor_us is not None and not one.lost]
+    counted = [one for one in whole if one.processor_us is not None and not one.unsafe]
     if counted:
         lines.append(f"Least time of flash and processor: {min(counted, key=lambda one: one.time_us + one.processor_us).fs}.")
     return "\n".join(lines)
