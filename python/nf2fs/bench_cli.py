@@ -33,12 +33,13 @@ bench_wake.register(app)
 
 @app.command("run")
 def run_command(
-    workload: Annotated[str, typer.Option("--workload", "-w", help=f"Workloads or groups. {LIST_HELP}")] = "core",
+    workload: Annotated[Optional[str], typer.Option("--workload", "-w", help=f"Workloads or groups. {LIST_HELP} Default: core, or trace with --trace.")] = None,
     fs: Annotated[str, typer.Option("--fs", "-f", help=f"File systems. {LIST_HELP}")] = "native,nf2fs,littlefs",
     chip: Annotated[Optional[str], typer.Option("--chip", "-c", help=f"Chips. {LIST_HELP} Default: the workload's own, else {bench.DEFAULT_CHIP}.")] = None,
     state: Annotated[str, typer.Option("--state", "-s", help=f"fresh, aged, aged75. {LIST_HELP}")] = "fresh",
     seed: Annotated[int, typer.Option("--seed", min=0)] = bench.SEED,
     maintain: Annotated[int, typer.Option("--maintain", min=0, metavar="US", help="Idle microseconds after each operation.")] = 0,
+    trace: Annotated[Optional[str], typer.Option("--trace", metavar="FILE", help="The recorded calls of an application (norbench record).")] = None,
     processor: Annotated[bool, typer.Option("--processor", help="Count the file system's instructions on a Cortex-M4 too (make processor).")] = False,
     mhz: MhzOption = bench_processor.MHZ,
     json_path: Annotated[Optional[str], typer.Option("--json", metavar="FILE", help="Append rows to this file, as JSON lines.")] = None,
@@ -56,11 +57,11 @@ def run_command(
     states = bench.check_states(names(state))
     bench.check_chips(program, names(chip) if chip else [])
     cells = [bench.Cell(system, one_chip, one, one_state, seed, maintain) for one_state in states
-             for one in bench.expand(names(workload), catalogue)
+             for one in bench.expand(names(workload or ("trace" if trace else "core")), catalogue)
              for one_chip in (names(chip) if chip else [catalogue.chip_of(one)]) for system in systems]
     if not cells:
         raise typer.BadParameter("nothing to run")
-    rows = run_with_progress(cells, program, jobs, timeout, json_path, processor)
+    rows = run_with_progress(cells, program, jobs, timeout, json_path, processor, bench_campaign.more_arguments(False, "", trace))
     print_tables(rows, mhz)
     if not all(bench.is_good(row) for row in rows):
         raise typer.Exit(1)

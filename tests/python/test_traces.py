@@ -337,3 +337,17 @@ def test_a_program_may_look_at_what_it_has_not_synced(capsys, tmp_path):
     for fs in [fs for fs in bench.read_catalogue(CELL).file_systems if fs in ("nf2fs", "littlefs", "fatfs", "yaffs2")]:
         row = cell(fs, "trace", "--trace", out, "--chip", "w25q80")
         assert row["status"] == "ok" and row["verified"], f"{fs}: {row['status']}"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the recorder is for Linux")
+def test_a_trace_is_run_beside_others(capsys, tmp_path):
+    root, out = tmp_path / "root", tmp_path / "app.trace"
+    root.mkdir()
+    assert record(capsys, root, out, sys.executable, "-c", LOOKS_AT_UNSYNCED, root) == 0
+    with pytest.raises(SystemExit) as stop:
+        bench_cli.main(["run", "--trace", str(out), "--fs", "nf2fs", "--chip", "w25q80", "--cell", str(CELL)])
+    text = capsys.readouterr().out
+    assert stop.value.code == 1 and "trace" in text and "nf2fs" in text            # native cannot shorten a file
+    with pytest.raises(SystemExit) as stop:
+        bench_cli.main(["run", "--trace", str(tmp_path / "none"), "--cell", str(CELL)])
+    assert stop.value.code == 1 and "no such trace" in capsys.readouterr().err
