@@ -26,6 +26,7 @@ static const char usage[] =
     "       norbench-cell --list | --list-bounds [--chip NAME]\n"
     "\n"
     "Runs one cell and prints one line of JSON. Exit code 0: it ran and every byte was right; 1: it failed; 2: usage.\n"
+    "  --fs NAME        one of the list; with its settings behind a colon: littlefs:cache=4096,block=64K\n"
     "  --list           say as JSON what there is; exit code 2 if the chip named beside it is none\n"
     "  --list-bounds    say as JSON what each call of nf2fs may cost on the chip\n"
     "  --workload NAME  one of the list; with its options behind a colon: wake:count=1000,end=unmount\n"
@@ -151,7 +152,7 @@ static const struct vfs_entry *find_entry(const char *name)
 {
     const struct vfs_entry *entry;
     for (unsigned i = 0; (entry = entry_at(i)) != NULL; i++) {
-        if (strcmp(entry->name, name) == 0) {
+        if (settings_name_is(name, entry->name)) {
             return entry;
         }
     }
@@ -483,6 +484,18 @@ static void settle(struct bench *bench, const struct arguments *arguments)
     }
 }
 
+static int make_file_system(struct bench *bench, const struct vfs_entry *entry, const char *settings, char *message, size_t message_size)
+{
+    if (*settings == '\0') {
+        return entry->make(&bench->tap.driver, &bench->fs);
+    }
+    if (entry->make_with == NULL) {
+        snprintf(message, message_size, "it has no settings");
+        return VFS_ERR_INVAL;
+    }
+    return entry->make_with(&bench->tap.driver, settings, &bench->fs, message, message_size);
+}
+
 static int run_cell(struct bench *bench, const struct arguments *arguments, const struct vfs_entry *entry, const struct workload *workload,
                     const struct vflash_chip *chip)
 {
@@ -513,10 +526,11 @@ static int run_cell(struct bench *bench, const struct arguments *arguments, cons
     bench->wear_path = arguments->wear_path;
     vfs_set_nand(chip->nand != 0 ? &bench->tap.nand : NULL);
     heap_watch_call(true);
-    int result = entry->make(&bench->tap.driver, &bench->fs);
+    char message[200] = "";
+    int result = make_file_system(bench, entry, settings_of(arguments->fs), message, sizeof(message));
     heap_watch_call(false);
     if (result < 0) {
-        fprintf(stderr, "norbench-cell: %s cannot be set up on this chip (%d)\n", entry->name, result);
+        fprintf(stderr, "norbench-cell: %s cannot be set up on this chip (%d)%s%s\n", arguments->fs, result, message[0] != '\0' ? ": " : "", message);
         return 2;
     }
     if (arguments->run_path != NULL && (entry == &vfs_native_entry || strcmp(arguments->state, "fresh") == 0)) {
@@ -525,7 +539,9 @@ static int run_cell(struct bench *bench, const struct arguments *arguments, cons
     }
     run(bench, workload, arguments, entry->version);
     settle(bench, arguments);
-    report_cell(bench, entry, workload, chip->name, arguments->state, arguments->seed, arguments->bounds);
+    struct vfs_entry named = *entry;
+    named.name = arguments->fs;             /* with its settings */
+    report_cell(bench, &named, workload, chip->name, arguments->state, arguments->seed, arguments->bounds);
     record_close(&bench->record);
     vfs_destroy(&bench->fs);
     model_close(&bench->model);

@@ -297,6 +297,7 @@ void report_list(const struct vfs_entry *(*entry_at)(unsigned index))
         printf("%s\n  {", i == 0 ? "" : ",");
         field_text("name", entry->name);
         field_text("version", entry->version);
+        field_text("settings", entry->settings != NULL ? entry->settings : "");
         printf("\"description\": ");
         json_text(entry->description);
         putchar('}');

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,39 @@ static inline bool settings_number(const char *value, uint32_t *out)
     }
     *out = (uint32_t)number << shift;
     return true;
+}
+
+struct setting_field {
+    const char *key;
+    uint32_t *value;
+    uint32_t least, most;
+};
+
+/* Fills the fields in from "key=value,...". Or false, with a message. */
+static inline bool settings_read(const char *text, const struct setting_field *fields, unsigned count, char *message, size_t message_size)
+{
+    struct setting setting;
+    int more;
+    while ((more = settings_next(&text, &setting)) == 1) {
+        unsigned i = 0;
+        uint32_t value;
+        while (i < count && strcmp(fields[i].key, setting.key) != 0) {
+            i++;
+        }
+        if (i == count) {
+            snprintf(message, message_size, "there is no setting \"%s\"", setting.key);
+            return false;
+        }
+        if (!settings_number(setting.value, &value) || value < fields[i].least || value > fields[i].most) {
+            snprintf(message, message_size, "%s is from %u to %u, not \"%s\"", setting.key, (unsigned)fields[i].least, (unsigned)fields[i].most, setting.value);
+            return false;
+        }
+        *fields[i].value = value;
+    }
+    if (more < 0) {
+        snprintf(message, message_size, "settings are written NAME:KEY=VALUE,KEY=VALUE");
+    }
+    return more == 0;
 }
 
 #endif

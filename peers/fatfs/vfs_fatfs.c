@@ -359,4 +359,4 @@ _Static_assert(FF_DEFINED == 80286, "this entry says R0.15");
 
 const struct vfs_entry vfs_fatfs_entry = {
     "fatfs", "R0.15", "FatFs straight on NOR: sectors of 4,096 B, each write erases and programs its block; two FATs; not power safe", adapter_make,
-    VFS_WAIVES_CUTS};
+    VFS_WAIVES_CUTS, NULL, NULL};

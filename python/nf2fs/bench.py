@@ -73,6 +73,7 @@ class Catalogue:
     long: list[str] = field(default_factory=list)                   # workloads of minutes: run only where they are named
 
     options: dict[str, list[str]] = field(default_factory=dict)     # what may stand behind a workload's name
+    settings: dict[str, list[str]] = field(default_factory=dict)    # and behind a file system's
 
     def chip_of(self, workload: str) -> str:
         return self.workload_chips.get(base_name(workload), DEFAULT_CHIP)
@@ -109,9 +110,10 @@ def find_program(given: str | None = None) -> Path:
 def read_catalogue(program: Path) -> Catalogue:
     """What the program and those beside it can run."""
     found = parse_catalogue(read_list(program))
-    for name, (_, text) in beside(program).items():
+    for name, (_, text, settings) in beside(program).items():
         found.file_systems.append(name)
         found.descriptions[name] = text
+        found.settings[name] = settings
     return found
 
 
@@ -124,21 +126,21 @@ def read_list(program: Path) -> dict:
 
 
 @lru_cache
-def beside(program: Path) -> dict[str, tuple[Path, str]]:
-    """The file systems that only a program beside this one has: that program, and what they are."""
+def beside(program: Path) -> dict[str, tuple[Path, str, list[str]]]:
+    """The file systems that only a program beside this one has: that program, what they are, and their settings."""
     known = set(parse_catalogue(read_list(program)).file_systems)
     found = {}
     for name in MORE_PROGRAMS:
         other = Path(program).with_name(name)
         if other.is_file():
             theirs = parse_catalogue(read_list(other))
-            found |= {fs: (other, theirs.descriptions.get(fs, "")) for fs in theirs.file_systems if fs not in known and fs not in found}
+            found |= {fs: (other, theirs.descriptions.get(fs, ""), theirs.settings.get(fs, [])) for fs in theirs.file_systems if fs not in known and fs not in found}
     return found
 
 
 def program_for(program: Path, fs: str) -> Path:
     """The program that runs this file system."""
-    return beside(Path(program)).get(fs, (program, ""))[0]
+    return beside(Path(program)).get(base_name(fs), (program,))[0]
 
 
 def parse_catalogue(value: dict) -> Catalogue:
@@ -172,6 +174,7 @@ def parse_catalogue(value: dict) -> Catalogue:
     for item in value.get("file_systems", value.get("fs", [])):
         found.file_systems.append(_name(item))
         if isinstance(item, dict):
+            found.settings[_name(item)] = [key for key in item.get("settings", "").split(",") if key]
             found.descriptions[_name(item)] = " ".join(str(item[key]) for key in ("version", "description") if key in item)
     return found
 
@@ -189,7 +192,7 @@ def expand(names: Iterable[str], catalogue: Catalogue) -> list[str]:
         elif name in catalogue.groups:
             members = catalogue.groups[name]
         elif base_name(name) in catalogue.workloads:
-            check_options(name, catalogue)
+            check_options(name, catalogue.options, "option")
             members = [name]
         else:
             raise BenchError(f"no workload or group is named '{name}' (see `norbench list`)")
@@ -197,22 +200,23 @@ def expand(names: Iterable[str], catalogue: Catalogue) -> list[str]:
     return found
 
 
-def check_options(name: str, catalogue: Catalogue) -> None:
-    """That the workload has the options behind its name; their values are checked by the program."""
+def check_options(name: str, options: dict[str, list[str]], what: str) -> None:
+    """That the workload, or file system, has what stands behind its name; values are checked by the program."""
     base, colon, rest = name.partition(":")
-    known = catalogue.options.get(base, [])
+    known = options.get(base, [])
     for word in rest.split(",") if colon else []:
         key, equals, value = word.partition("=")
         if not (key and equals and value):
-            raise BenchError(f"'{name}': options are written NAME:KEY=VALUE,KEY=VALUE")
+            raise BenchError(f"'{name}': {what}s are written NAME:KEY=VALUE,KEY=VALUE")
         if key not in known:
-            raise BenchError(f"{base} has no option '{key}'" + (f": it has {', '.join(known)}" if known else ""))
+            raise BenchError(f"{base} has no {what} '{key}'" + (f": it has {', '.join(known)}" if known else ""))
 
 
 def check_file_systems(names: Iterable[str], catalogue: Catalogue) -> list[str]:
     for name in names:
-        if name not in catalogue.file_systems:
-            raise BenchError(f"no file system is named '{name}': there are {', '.join(catalogue.file_systems)}")
+        if base_name(name) not in catalogue.file_systems:
+            raise BenchError(f"no file system is named '{base_name(name)}': there are {', '.join(catalogue.file_systems)}")
+        check_options(name, catalogue.settings, "setting")
     return list(dict.fromkeys(names))
 
 
