@@ -37,6 +37,18 @@ static void put_counts(const struct vflash_counts *counts)
     field("violations", counts->violations);
 }
 
+/* The parts of time_us that are not reading: a chip draws another current in each. */
+static void put_times(const struct record *record)
+{
+    const struct vflash_chip *chip = vflash_chip_of(record->chip);
+    uint64_t erasing = 0;
+    for (int i = 0; i < 3; i++) {
+        erasing += record->total.counts.erases[i] * chip->erase_us[i];
+    }
+    field("time_us_program", record->total.counts.program_pages * chip->program_page_us);
+    field("time_us_erase", erasing);
+}
+
 static void put_erases(const struct record *record)
 {
     const struct vflash_chip *chip = vflash_chip_of(record->chip);
@@ -201,7 +213,10 @@ void report_cell(struct bench *bench, const struct vfs_entry *entry, const struc
     put_status(bench);
     put_counts(&record->total.counts);
     field("consumed_bytes", record->total.consumed_pages * bench->tap.driver.page_size);
+    put_times(record);
     put_erases(record);
+    field("chip_blocks", vflash_chip_of(record->chip)->size / vflash_chip_of(record->chip)->block_size);
+    field("chip_endurance", vflash_chip_of(record->chip)->endurance);
     put_calls(record);
     put_windows(record);
     put_own(record);

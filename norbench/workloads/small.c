@@ -7,16 +7,30 @@
 #define FILES 100u
 #define NAME_SIZE 64u
 
-static void small_name(char *path, uint32_t index)
+#define NAMES_SEED 42u          /* its names are those of the reference: data/reference.csv */
+#define STEM_MOST 12u
+
+/* Every other seed has names of another length. */
+static void small_name(const struct bench *bench, char *path, uint32_t index)
 {
-    snprintf(path, NAME_SIZE, "/f%03u", (unsigned)index);
+    char stem[STEM_MOST + 1] = "f";
+    if (bench->seed != NAMES_SEED) {
+        struct pcg32 letters;
+        payload_seed(&letters, bench->seed, PAYLOAD_NAMES);
+        uint32_t length = 1 + payload_below(&letters, STEM_MOST);
+        for (uint32_t i = 0; i < length; i++) {
+            stem[i] = (char)('a' + payload_below(&letters, 26));
+        }
+        stem[length] = '\0';
+    }
+    snprintf(path, NAME_SIZE, "/%s%03u", stem, (unsigned)index);
 }
 
 void create_run(struct bench *bench, const struct workload *workload)
 {
     for (uint32_t i = 0; i < FILES && bench_ok(bench); i++) {
         char path[NAME_SIZE];
-        small_name(path, i);
+        small_name(bench, path, i);
         bench_put(bench, path, workload->size, workload->size);
         bench_operation(bench);
     }
@@ -27,7 +41,7 @@ void create_synced_run(struct bench *bench, const struct workload *workload)
 {
     for (uint32_t i = 0; i < FILES && bench_ok(bench); i++) {
         char path[NAME_SIZE];
-        small_name(path, i);
+        small_name(bench, path, i);
         struct bench_file file = bench_open(bench, path, VFS_WRITE | VFS_CREATE);
         bench_sync(bench, &file);
         bench_write(bench, &file, workload->size);
@@ -44,7 +58,7 @@ void small_files_prepare(struct bench *bench, const struct workload *workload)
 static void get_small(struct bench *bench, uint32_t index, uint32_t size)
 {
     char path[NAME_SIZE];
-    small_name(path, index);
+    small_name(bench, path, index);
     struct bench_file file = bench_open(bench, path, VFS_READ);
     bench_read(bench, &file, size);
     bench_close(bench, &file);
@@ -77,7 +91,7 @@ void small_files_delete(struct bench *bench, const struct workload *workload)
     (void)workload;
     for (uint32_t i = 0; i < FILES && bench_ok(bench); i++) {
         char path[NAME_SIZE];
-        small_name(path, i);
+        small_name(bench, path, i);
         bench_remove(bench, path);
         bench_operation(bench);
     }

@@ -20,6 +20,7 @@ from pathlib import Path
 PROGRAM = "norbench-cell"
 MORE_PROGRAMS = ("norbench-cell-gpl", "norbench-cell-own")     # the same with other peers: see peers/README.md
 NATIVE = "native"
+WITHOUT_IDLE = (NATIVE, "fatfs")                  # they do nothing in idle time
 JOBS_MAX = 2
 TIMEOUT_S = 1800
 SEED = 42

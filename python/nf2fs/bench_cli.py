@@ -11,7 +11,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from . import bench, bench_bounds, bench_campaign, bench_cuts, bench_flame, bench_peers, bench_processor, bench_store, bench_studies, bench_table, bench_wake, bench_wear, figures
+from . import bench, bench_best, bench_bounds, bench_campaign, bench_cuts, bench_flame, bench_peers, bench_processor, bench_store, bench_studies, bench_table, bench_wake, bench_wear, figures
 from .bench_run import CellOption, MhzOption, names, print_tables, run_with_progress
 from .cli import run as run_application
 from .commands.app import every_command
@@ -29,6 +29,7 @@ bench_bounds.register(app)
 bench_campaign.register(app)
 bench_wear.register(app)
 bench_wake.register(app)
+bench_best.register(app)
 
 
 @app.command("run")
@@ -37,7 +38,7 @@ def run_command(
     fs: Annotated[str, typer.Option("--fs", "-f", help=f"File systems. {LIST_HELP}")] = "native,nf2fs,littlefs",
     chip: Annotated[Optional[str], typer.Option("--chip", "-c", help=f"Chips. {LIST_HELP} Default: the workload's own, else {bench.DEFAULT_CHIP}.")] = None,
     state: Annotated[str, typer.Option("--state", "-s", help=f"fresh, aged, aged75. {LIST_HELP}")] = "fresh",
-    seed: Annotated[int, typer.Option("--seed", min=0)] = bench.SEED,
+    seed: Annotated[str, typer.Option("--seed", help="Seeds of contents, names and offsets. Of several, with commas between, the median is printed, with the spread where it is above 1%.")] = str(bench.SEED),
     maintain: Annotated[int, typer.Option("--maintain", min=0, metavar="US", help="Idle microseconds after each operation.")] = 0,
     trace: Annotated[Optional[str], typer.Option("--trace", metavar="FILE", help="The recorded calls of an application (norbench record).")] = None,
     processor: Annotated[bool, typer.Option("--processor", help="Count the file system's instructions on a Cortex-M4 too (make processor).")] = False,
@@ -56,7 +57,7 @@ def run_command(
     systems = bench.check_file_systems(names(fs), catalogue)
     states = bench.check_states(names(state))
     bench.check_chips(program, names(chip) if chip else [])
-    cells = [bench.Cell(system, one_chip, one, one_state, seed, maintain) for one_state in states
+    cells = [bench.Cell(system, one_chip, one, one_state, one_seed, maintain) for one_state in states for one_seed in bench_campaign.numbers(seed, "seeds")
              for one in bench.expand(names(workload or ("trace" if trace else "core")), catalogue)
              for one_chip in (names(chip) if chip else [catalogue.chip_of(one)]) for system in systems]
     if not cells:

@@ -8,37 +8,35 @@ from typing import Annotated, Optional
 
 import typer
 
-from . import bench, bench_choose, bench_sweep
+from . import bench, bench_choose, bench_energy, bench_sweep
 from .bench_campaign import Bar, numbers
 from .bench_run import CellOption, names
 from .bench_studies import print_table
 from .bench_table import number
 
-YEAR_S = 365.25 * 24 * 3600
-ENDURANCE = 100_000                 # erases that a block bears, as the chips of the catalogue promise
 PHASES = ("phase", "phasemany", "phaseempty")
 RowsOption = Annotated[Optional[str], typer.Option("--rows", metavar="FILE", help="Keep rows here; what is there is not run again.")]
 TimeoutOption = Annotated[int, typer.Option("--timeout", min=1, help="Seconds for one cell.")]
 TIMEOUT_S = 4 * bench.TIMEOUT_S
 
 
-def measure(cells: list[bench.Cell], program, rows_path: str | None, jobs: int, timeout: int) -> list[bench.Row]:
-    """The rows of the cells, in their order."""
+def measure(cells: list[bench.Cell], program, rows_path: str | None, jobs: int, timeout: int) -> dict[bench.Cell, bench.Row]:
+    """The rows of the cells, in their order; those that the file has are not run again."""
     bench.check_chips(program, [one.chip for one in cells])
     tasks = bench_sweep.tasks_of(bench_sweep.Sweep([], []), cells, program)
     rows = {row["cell_key"]: row for row in bench_choose.rows_for(tasks, rows_path, jobs, timeout, Bar)}
-    return [rows[task.key()] for task in tasks]
+    return {task.cell: rows[task.key()] for task in tasks}
 
 
 def status_of(row: bench.Row) -> str:
     return "ok" if bench.is_good(row) else str(row.get("error") or row.get("status"))
 
 
-def years(row: bench.Row, every_s: float, endurance: int = ENDURANCE) -> float | None:
+def years(row: bench.Row, every_s: float) -> float | None:
     """Until the most worn block has borne all that it bears, with a wake each `every_s` seconds."""
     if not row.get("wear_max") or not row.get("operations"):
         return None
-    return endurance / (row["wear_max"] / row["operations"]) * every_s / YEAR_S
+    return bench_energy.ENDURANCE / (row["wear_max"] / row["operations"]) * every_s / bench_energy.YEAR_S
 
 
 def wake_line(row: bench.Row, every_s: float) -> list[str]:
@@ -50,11 +48,11 @@ def wake_line(row: bench.Row, every_s: float) -> list[str]:
     life = years(row, every_s)
     return [row["fs"], row["chip"], row["workload"], number(count), each("read_pages", 0), each("program_pages", 2), each("erases", 3),
             number(row["time_us"] / count / 1000, 2) if count and "time_us" in row else "-",
-            number(step["us_p99"] / 1000, 1) if step else "-", number(step["us_max"] / 1000, 1) if step else "-",
+            number(bench_energy.each_mj(row), 3), number(step["us_p99"] / 1000, 1) if step else "-", number(step["us_max"] / 1000, 1) if step else "-",
             number(1000 * row["wear_max"] / count, 1) if count and "wear_max" in row else "-", number(row.get("wear_max_block")), number(life, 1), status_of(row)]
 
 
-WAKE_HEADINGS = ["fs", "chip", "workload", "wakes", "pages read", "programs", "erases", "ms a wake", "p99 ms", "longest ms", "worst block, erases in 1,000", "which", "years",
+WAKE_HEADINGS = ["fs", "chip", "workload", "wakes", "pages read", "programs", "erases", "ms a wake", "mJ a wake", "p99 ms", "longest ms", "worst block, erases in 1,000", "which", "years",
                  "status"]
 
 
@@ -79,8 +77,8 @@ def wake(
             raise typer.BadParameter(f"a wake ends in cut or unmount, not in '{one}'")
     cells = [bench.Cell(system, place, f"wake:count={count},size={size},logs={files},fill={fill},end={ending}", seed=seed)
              for place, files, ending, system in itertools.product(names(chip), numbers(logs, "logs"), names(end), bench.check_file_systems(names(fs), catalogue))]
-    rows = measure(cells, program, rows_path, jobs, timeout)
-    print_table(f"Wakes; years: a wake each {every:g} s, {ENDURANCE:,} erases a block", (WAKE_HEADINGS, [wake_line(row, every) for row in rows]))
+    rows = list(measure(cells, program, rows_path, jobs, timeout).values())
+    print_table(f"Wakes; years: a wake each {every:g} s, {bench_energy.ENDURANCE:,} erases a block", (WAKE_HEADINGS, [wake_line(row, every) for row in rows]))
     if not all(bench.is_good(row) for row in rows):
         raise typer.Exit(1)
 
@@ -114,7 +112,7 @@ def phase(
         filled = "fill" in catalogue.options.get(one, [])
         cells += [bench.Cell(system, chip or catalogue.chip_of(one), f"{one}:fill={percent}" if filled else one, maintain_us=maintain)
                   for percent in (numbers(fill, "fills") if filled else [0])]
-    rows = measure(cells, program, rows_path, jobs, timeout)
+    rows = list(measure(cells, program, rows_path, jobs, timeout).values())
     print_table("After a change of what the application does; operations of each stage", (PHASE_HEADINGS, [line for row in rows for line in phase_lines(row)]))
     if not all(bench.is_good(row) for row in rows):
         raise typer.Exit(1)
@@ -148,7 +146,7 @@ def age(
     catalogue = bench.read_catalogue(program)
     cells = [bench.Cell(system, place, f"age:count={count},fill={percent},load={load}", maintain_us=maintain)
              for place, percent, system in itertools.product(names(chip), numbers(fill, "fills"), bench.check_file_systems(names(fs), catalogue))]
-    rows = measure(cells, program, rows_path, jobs, timeout)
+    rows = list(measure(cells, program, rows_path, jobs, timeout).values())
     print_table("A long life", (AGE_HEADINGS, [age_line(row) for row in rows]))
     if not all(bench.is_good(row) for row in rows):
         raise typer.Exit(1)

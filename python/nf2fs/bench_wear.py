@@ -9,10 +9,11 @@ from typing import Annotated, Optional
 
 import typer
 
-from . import bench, bench_choose, bench_sweep
-from .bench_campaign import Bar, numbers
+from . import bench
+from .bench_campaign import numbers
 from .bench_run import CellOption, names
 from .bench_studies import print_table
+from .bench_wake import measure
 
 BLOCK_KIB = 4
 CHIP = "w25q256"
@@ -129,10 +130,8 @@ def wear(
         systems, chosen(load, list(LOADS), "loads"), within(blocks, "blocks", 1, 262_144), chosen(session, list(SESSIONS), "sessions"),
         within(fill, "fills", 1, 100), within(cold, "shares of cold data", 0, 100))]
     cells = {place: place.cell(mean, seed, idle) for place in places}
-    bench.check_chips(program, [one.chip for one in cells.values()])
-    tasks = bench_sweep.tasks_of(bench_sweep.Sweep([], []), list(cells.values()), program)
-    rows = {row["cell_key"]: row for row in bench_choose.rows_for(tasks, rows_path, jobs, timeout, Bar)}
-    found = {place: rows[task.key()] for place, task in zip(cells, tasks)}
+    rows = measure(list(cells.values()), program, rows_path, jobs, timeout)
+    found = {place: rows[one] for place, one in cells.items()}
     for one in dict.fromkeys((place.fs, place.load, place.blocks) for place in places):
         print_table(f"{one[0]}, {one[1]}, {one[2]:,} blocks: most / mean, least (but {apart}) / mean", table(found, *one, apart))
     if strict and not all(is_level(row, place.fill, apart) for place, row in found.items()):

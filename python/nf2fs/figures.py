@@ -60,8 +60,7 @@ def cells_for(gates: list[Gate], catalogue: Catalogue, long: bool = False) -> tu
                 absent.append(gate.workload)
             continue
         for system in systems:
-            idle = 0 if system == PEER else gate.maintain_us     # it has no idle work: one row serves for all
-            cell = Cell(system, gate.chip, gate.workload, gate.state, maintain_us=idle, mean=gate.mean)
+            cell = Cell(system, gate.chip, gate.workload, gate.state, maintain_us=gate.maintain_us, mean=gate.mean)
             if cell not in cells:
                 cells.append(cell)
     return cells, absent

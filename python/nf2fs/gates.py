@@ -163,7 +163,7 @@ def _key(row: Row, key: str):
 # ---- judging ----
 
 def find_row(rows: list[Row], gate: Gate, fs: str) -> Row | None:
-    """The last row of the gate's cell. A peer without idle work has one row, whatever the idle time."""
+    """The last row of the gate's cell; of a peer that was not measured with idle time the one without."""
     found = _last_row(rows, gate, fs, gate.maintain_us)
     return found if found is not None or fs != PEER else _last_row(rows, gate, fs, 0)
 
