@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from . import bench, bench_energy, bench_processor, bench_store, bench_sweep
+from .bench_cuts import PROMISES
 
 YARDSTICK = "native"            # no file system: it forgets everything at a reset
 NOTABLE = 1.5                   # times the best candidate's, below which a point is not worth a word
@@ -60,7 +61,7 @@ class Candidate:
         self.rate(rates)
         self.lost = sum(row["any"] for row in cuts)
         self.waived = sum(row.get("any_waived", 0) for row in cuts)
-        self.promises_nothing = any(len(row.get("waives", [])) == len(row["broken"]) for row in cuts)
+        self.promises_nothing = any(len(row.get("waives", [])) == len(row.get("broken", PROMISES)) for row in cuts)
 
 
     def rate(self, rates: tuple[bench_energy.Rate, ...]) -> None:
