@@ -308,6 +308,8 @@ long-rows: release
 # LittleFS has rows that fail: an overwrite finds no space where the file does not fit on the chip twice.
 peer-rows: release
 	$(call measure_studies,littlefs,$(PEER_ROWS),|| true)
+	for workload in create create32 swrite rwrite20 log32d health1 ota2m config bbburn mountclean; do \
+		$(STUDIES) best littlefs --workload $$workload --json "$(PEER_ROWS)" --jobs $(JOBS) --timeout 600 || true; done
 
 studies: release $(VENV)/ready-test
 	$(BIN)/norbench studies $(wildcard $(LONG) $(PEER_ROWS))

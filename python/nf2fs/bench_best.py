@@ -84,6 +84,7 @@ def best(
     seeds: Annotated[str, typer.Option("--seed", help="Seeds. Numbers with commas between.")] = str(bench.SEED),
     tried: Annotated[Optional[str], typer.Option("--try", help="Only these settings: littlefs:cache=512,littlefs:cache=1024,prog=1.")] = None,
     rows_path: RowsOption = None, jobs: Annotated[int, typer.Option("--jobs", "-j", min=1)] = 1, timeout: TimeoutOption = bench.TIMEOUT_S,
+    json_path: Annotated[Optional[str], typer.Option("--json", metavar="FILE", help="Append the rows of the best settings to this file.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Print all settings, not the twelve best.")] = False,
     cell: CellOption = None,
 ) -> None:
@@ -104,6 +105,8 @@ def best(
     shown = order if every else order[:12] + [one for one in sums[:1] if one not in order[:12]]
     print_table(f"Settings of {base}", (HEADINGS, [line(one, order[0], sums[0], ram, len(cells[one.fs])) for one in shown]))
     print(answer(sums, ram))
+    for row in order[0].rows if json_path and order[0].fits(ram) else []:
+        bench.append_row(json_path, row)
     if not order[0].fits(ram):
         raise typer.Exit(1)
 

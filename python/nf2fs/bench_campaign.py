@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from . import bench, bench_choose, bench_compare, bench_cuts, bench_energy, bench_processor, bench_store, bench_sweep, bench_table, bench_validate
+from . import bench, bench_choose, bench_compare, bench_cuts, bench_elsewhere, bench_energy, bench_processor, bench_store, bench_sweep, bench_table, bench_validate
 from .bench_run import CellOption, MhzOption, names
 
 LIST_HELP = "Names with commas between."
@@ -152,6 +152,7 @@ def choose_command(
     state: Annotated[str, typer.Option("--state", "-s", help=f"fresh, aged, aged75. {LIST_HELP}")] = "fresh,aged",
     processor: Annotated[bool, typer.Option("--processor", help="Count the file system's instructions on a Cortex-M4 too (make processor).")] = False,
     mhz: MhzOption = bench_processor.MHZ,
+    elsewhere: Annotated[bool, typer.Option("--elsewhere/--no-elsewhere", help="Put rows of LittleFS 3 that were measured elsewhere beside, where there are some.")] = True,
     rows_path: Annotated[Optional[str], typer.Option("--rows", metavar="FILE", help="Keep the rows here, and take from it what is there.")] = None,
     cuts_path: Annotated[Optional[str], typer.Option("--cuts", metavar="FILE", help="Rows of `norbench cuts`: what each candidate lost at power cuts.")] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1)] = os.cpu_count() or 1,
@@ -175,6 +176,8 @@ def choose_command(
     sweep = bench_sweep.Sweep(names(workload) if workload else ["trace"], systems, [chip], bench.check_states(names(state)), more=more_arguments(False, "", trace), processor=processor)
     tasks = bench_sweep.tasks_of(sweep, sweep.cells(catalogue), program)
     rows = bench_choose.rows_for(tasks, rows_path, jobs, timeout, Bar)
+    if elsewhere and not trace:
+        rows += bench_elsewhere.beside(rows)
     cuts = bench.read_rows(cuts_path) if cuts_path else []
     print(bench_choose.answer(rows, cuts, chip, mhz, rates, limits))
 

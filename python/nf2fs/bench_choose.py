@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from . import bench, bench_energy, bench_processor, bench_store, bench_sweep
+from . import bench, bench_elsewhere, bench_energy, bench_processor, bench_store, bench_sweep
 from .bench_cuts import PROMISES
 
 YARDSTICK = "native"            # no file system: it forgets everything at a reset
@@ -42,13 +42,14 @@ class Candidate:
 
     def __init__(self, fs: str, rows: list[bench.Row], cuts: list[bench.Row], mhz: float, rates: tuple[bench_energy.Rate, ...] = ()):
         self.fs = fs
+        self.elsewhere = any(bench_elsewhere.is_elsewhere(row) for row in rows)
         self.good = [row for row in rows if bench.is_good(row)]
         self.failed = [row for row in rows if not bench.is_good(row)]
         self.time_us = sum(row["time_us"] for row in self.good)
-        self.time_max_us = sum(row.get("time_us_max", row["time_us"]) for row in self.good)
+        self.time_max_us = sum(row["time_us_max"] for row in self.good) if all("time_us_max" in row for row in self.good) else None
         worst = max(self.good, key=lambda row: row["worst_call_us"], default=None)
         self.worst_us = worst["worst_call_us"] if worst else 0
-        self.worst_text = f"{worst['worst_call_name']} in {worst['workload']} ({worst['state']})" if worst else ""
+        self.worst_text = f"{worst.get('worst_call_name', 'call')} in {worst['workload']} ({worst['state']})" if worst else ""
         self.used = sum(row.get("consumed_bytes", 0) for row in self.good)
         self.erases = sum(row.get("erases", 0) for row in self.good)
         self.ram = max((row.get("ram_bytes", 0) for row in self.good), default=0)
@@ -135,7 +136,7 @@ def table(found: list[Candidate]) -> list[str]:
     asked = any(one.processor_us is not None for one in found)
     rated = any(one.busy is not None for one in found)
     headings = ("file system", "flash time", *(("processor", "both", "code") if asked else ()), "energy", *(("busy", "power", "years") if rated else ()), "at maximum times", "longest call", "flash used up", "erases", "RAM", "failed", "cuts broken")
-    rows = [(one.fs, seconds(one.time_us), *(both(one) if asked else ()), "-" if one.energy_mj is None else f"{bench_energy.plain(one.energy_mj)} mJ", *(rated_columns(one) if rated else ()), seconds(one.time_max_us), seconds(one.worst_us), size(one.used), f"{one.erases:,}", size(one.ram),
+    rows = [(one.fs + (" *" if one.elsewhere else ""), seconds(one.time_us), *(both(one) if asked else ()), "-" if one.energy_mj is None else f"{bench_energy.plain(one.energy_mj)} mJ", *(rated_columns(one) if rated else ()), "-" if one.time_max_us is None else seconds(one.time_max_us), seconds(one.worst_us), size(one.used), f"{one.erases:,}", size(one.ram),
              str(len(one.failed)), f"{one.lost} of {one.cuts}" + (f" ({one.waived} not promised)" if one.waived else "") if one.cuts else "-") for one in found]
     widths = [max(len(row[i]) for row in [headings, *rows]) for i in range(len(headings))]
     return ["  ".join(word.ljust(width) if i == 0 else word.rjust(width) for i, (word, width) in enumerate(zip(row, widths))).rstrip()
@@ -173,6 +174,7 @@ def answer(rows: list[bench.Row], cuts: list[bench.Row], chip: str, mhz: float =
     lines = [f"{chip}, {cells} cells a candidate, sums of them; typical times of the data sheet, each byte compared:", "", *table(real + yardstick), ""]
     lines += [verdict(one, best, limits) for one in real]
     lines += [f"{one.fs}: raw flash without a file system, for comparison: what it wrote cannot be found again after a reset." for one in yardstick]
+    lines += ["", f"* {bench_elsewhere.NOTE}"] if any(one.elsewhere for one in everyone) else []
     lines += ["", *notes] if (notes := energy_notes(rows, everyone, rates)) else []
     if bench_processor.is_asked(rows):
         lines += ["", f"Processor: a Cortex-M4, {bench_processor.text_of_clock(mhz)}.", *(f"No instructions of {one}." for one in bench_processor.reasons(rows))]
@@ -180,6 +182,7 @@ def answer(rows: list[bench.Row], cuts: list[bench.Row], chip: str, mhz: float =
     if limits and not inside:
         return "\n".join([*lines, "", "No candidate keeps all limits."])
     whole = inside
+    whole = [one for one in whole if not one.elsewhere] or whole        # what was measured elsewhere is no answer: it can't be had from a registry
     first = next((one for one in whole if not one.unsafe), whole[0])
     lines += ["", f"Least flash time {'within the limits, ' if limits else ''}without a failure{' or a broken promise' if first.cuts else ''}: {first.fs}." +
               ("" if first.cuts else " Whether it survives power cuts: `norbench cuts`, and --cuts here.")]

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import bench, bench_cuts, bench_flame, bench_processor
+from . import bench, bench_cuts, bench_elsewhere, bench_flame, bench_processor
 
 TEMPLATE = Path(__file__).with_name("bench_page.html")
 ELSEWHERE = "norbench/data/measured_elsewhere.csv"
@@ -244,7 +244,10 @@ def elsewhere(root: Path) -> Section:
     head = ["file system", "workload", "mode", "status", "pages programmed", "erases of 4 KiB", "pages read", "time, ms", "longest call, ms"]
     thousand = lambda text: f"{int(text) / 1000:.1f}" if text.isdigit() else "-"
     lines = [[row["fs"], row["workload"], row["mode"], row["status"], row["pg_pages"], row["erases"], row["rd_pages"], thousand(row["total_us_fast"]), thousand(row["worst_call_us_fast"])] for row in rows]
-    return Section("Measured elsewhere, not run here", "SPIFFS, JesFS and FileX with LevelX are in no package registry. These rows were measured once on another counting chip, apart from "
+    number = lambda row, key, scale=1: f"{row[key] / scale:.{1 if scale > 1 else 0}f}" if key in row else "-"
+    lines += [[row["fs"], row["workload"], f"{row['mode']}, {row['state']}", row["status"], number(row, "program_pages"), number(row, "erases"), number(row, "read_pages"), number(row, "time_us", 1000),
+               number(row, "worst_call_us", 1000)] for row in bench_elsewhere.read(root)]
+    return Section("Measured elsewhere, not run here", f"SPIFFS, JesFS, FileX with LevelX, and LittleFS 3 ({bench_elsewhere.VERSION}; behind this benchmark) are in no package registry. The rows of the first three were measured once on another counting chip, apart from "
                    "this project; 64 KiB blocks were charged as 16 erases of 4 KiB. They stand for themselves and are in no plot.", body=table(head, lines, "elsewhere"))
 
 

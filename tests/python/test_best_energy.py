@@ -3,7 +3,7 @@
 
 import pytest
 
-from nf2fs import bench, bench_best, bench_choose, bench_cli, bench_energy, bench_table
+from nf2fs import bench, bench_best, bench_choose, bench_cli, bench_elsewhere, bench_energy, bench_table, figures
 
 try:
     CELL = bench.find_program()
@@ -96,6 +96,14 @@ def test_best_prints_an_answer(norbench, tmp_path):
     assert norbench("best", "fatfs")[0] == 1
 
 
+def test_the_readme_has_the_peer_at_its_best():
+    rows = [row(fs, us, ram, workload="create32", chip="w25q256", state="fresh") for fs, us, ram in
+            (("nf2fs", 40_000, 2000), ("littlefs", 900_000, 1288), ("littlefs:block=64K", 100_000, 1288), ("littlefs:cache=4096", 500_000, 9000), ("yaffs2", 600_000, 70_000))]
+    text = figures.readme_table(rows)
+    assert "| 100 new files of 32 B | 40 ms | 900 ms | 100 ms | 600 ms | - |" in text and "`littlefs:block=64K` (1,288 B)" in text
+    assert "| 100 new files of 32 B | 40 ms | 900 ms | - | 600 ms | - |" in figures.readme_table([one for one in rows if ":" not in one["fs"]])
+
+
 # ---- seeds ----
 
 def test_of_several_seeds_the_median_is_shown_with_its_spread():
@@ -173,3 +181,19 @@ def test_what_promises_nothing_is_not_recommended():
     rows = [row(fs, us, worst_call_name="sync", chip="x", state="fresh") for fs, us in (("naive", 1), ("safe", 9))]
     text = bench_choose.answer(rows, [{"fs": "naive", **cuts}, {"fs": "safe", **cuts, "any_waived": 0, "waives": []}], "x")
     assert "naive: worst point: it is not made for power cuts: after 4 of 10" in text and "or a broken promise: safe." in text
+
+
+# ---- measured elsewhere ----
+
+def test_littlefs3_stands_beside_where_it_has_every_cell():
+    rows = [row("nf2fs", chip="w25q256", workload=name, state="fresh", seed=42) for name in ("create32", "log32d")]
+    found = bench_elsewhere.beside(rows)
+    assert {one["workload"] for one in found} == {"create32", "log32d"} and "littlefs3" in {one["fs"] for one in found} and all(bench_elsewhere.is_elsewhere(one) and bench.is_good(one) for one in found)
+    assert bench_elsewhere.beside([*rows, row("nf2fs", chip="w25q256", workload="nothing has it", state="fresh", seed=42)]) == []
+    assert bench_elsewhere.beside([row("nf2fs", chip="w25q80", workload="create32", state="fresh", seed=42)]) == []
+
+
+def test_what_was_measured_elsewhere_is_marked_and_no_answer():
+    rows = [row("nf2fs", 10**9, chip="w25q256", workload="create32", state="fresh", seed=42, worst_call_name="sync")]
+    text = bench_choose.answer(rows + bench_elsewhere.beside(rows), [], "w25q256")
+    assert "littlefs3 *" in text and "measured elsewhere" in text and text.endswith("and --cuts here.") and "without a failure: nf2fs." in text
