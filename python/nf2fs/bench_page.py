@@ -128,6 +128,9 @@ def verdict_lines(rows: list[bench.Row], cuts: list[bench.Row]) -> list[tuple[bo
         mine = [row for row in cuts if row["fs"] == fs]
         lost, made = sum(row["any"] for row in mine), sum(row["cuts"] for row in mine)
         waived = sum(row.get("any_waived", 0) for row in mine)
+        if all(len(row.get("waives", [])) == len(row["broken"]) for row in mine):
+            lines.append((False, f"{fs}: it is not made for power cuts: {waived} of {made} lost or damaged something"))
+            continue
         lines.append((lost == 0, f"{fs}: {lost} of {made} power cuts broke a promise" + (f"; {waived} more broke what it does not promise" if waived else "")))
     return lines
 
