@@ -20,6 +20,7 @@ SLICE = [("ow4k-25", "w25q80", []), ("ow1kr-50", "w25q80", []), ("ow1kf-50", "w2
          ("wear:fill=20,cold=20,load=files,end=unmount", "w25q80", ["--mean", "3"]), ("wear:fill=50,cold=0,load=log", "w25q80", ["--mean", "3", "--maintain", "20000"]),
          ("phase:fill=60", "w25q80", ["--part", "4"]), ("phasemany:fill=6", "w25q80", []), ("phaseempty", "w25q80", []),
          ("age:count=1000,fill=40", "w25q80", []), ("firstwrite:count=30,fill=30", "w25q80", []), ("firstwrite:count=30,fill=60", "w25q80", ["--maintain", "200000"]),
+         ("rotate:count=2000,logs=5", "w25q80", []), ("copy35:size=400,count=7", "w25q80", []), ("flight", "w25q80", []),
          ("mixedshort", "w25q128", []), ("dir100", "w25q80", []), ("spacelarge", "w25q80", []), ("spacelarge", "w25q256/4M", [])]
 # KiB a second and the raw speed under it (64 KiB erases; at 90% 4 KiB ones, for which aligned 4 KiB have nothing to copy).
 BOUNDS = {"ow4k-25": (248.5, 0.25), "ow4k-50": (202.0, 0.5), "ow4k-75": (115.2, 0.75), "ow4k-90": (70.9, None),
@@ -58,6 +59,11 @@ def faults_of(row, code):
     if row["workload"].startswith("age") and not (math.isclose(row["age_ratio"], row["aged_us"] / row["copy_us"], rel_tol=1e-6) and 0 < row["offer_kept"] <= 1.01
                                                   and math.isclose(row["aged_us"] * row["operations"], row["time_us"], rel_tol=1e-6)):
         yield f"age {row['age_ratio']}, {row['offer_kept']} of the offer kept"
+    if row["workload"].startswith("copy"):
+        if row["user_bytes"] != row["user_bytes_read"] or set(row["steps"]) != {"copy", "unmount", "mount", "read"}:
+            yield f"{row['user_bytes']} B written, {row['user_bytes_read']} B read back"
+    if row["workload"].startswith("rotate") and row["steps"]["rotation"]["count"] != 2000 * 32 // 8192:
+        yield f"{row['steps']['rotation']['count']} rotations"
     if row["workload"].startswith("firstwrite"):
         steps = row["steps"]
         if {one["count"] for one in steps.values()} != {30} or steps["mount"]["us"] + steps["first write"]["us"] != steps["both"]["us"]:

@@ -90,6 +90,14 @@ static const struct workload workloads[] = {
     {"health10", "health", "durable", "100,000 samples of 12 B, every tenth synced", START_MOUNTED, NULL, health_run, .size = 12, .count = 10},
     {"health100", "health", "durable", "100,000 samples of 12 B, every hundredth synced", START_MOUNTED, NULL, health_run, .size = 12, .count = 100},
 
+    {"flight", "logging", "durable", "16,384 rows of 22 B, every fiftieth synced: a flight log of 50 rows a second", START_MOUNTED, NULL, log_run,
+     .size = 22, .count = 50},
+    {"rotate", "rotate", "durable", "16,384 appends of 32 B, synced each, to a log of 8 KiB of which twenty old files are kept", START_MOUNTED, NULL,
+     rotate_run, .size = 32, .count = 16384, .logs = 20, .options = "size,count,logs"},
+    {"copy1", "copy", "batched", "one file of 10,000 KiB copied to the volume, unmount, mount, read back", START_MOUNTED, NULL, copy_run, .size = 10000, .count = 1},
+    {"copy35", "copy", "batched", "35 files of 5,400 KiB in all copied to the volume, unmount, mount, read back", START_MOUNTED, NULL, copy_run,
+     .size = 5400, .count = 35, .options = "size,count"},
+
     {"ota2m", "ota", "durable", "a manifest, then 20 chunks of 4 KiB at random offsets of a 2 MiB binary, synced each", START_REMOUNTED, ota_prepare, ota_run,
      .size = 2 * MIB, .count = 20},
     {"ota2mal", "ota", "durable", "the same at aligned offsets", START_REMOUNTED, ota_prepare, ota_aligned_run, .size = 2 * MIB, .count = 20},

@@ -163,6 +163,12 @@ void phase_many_prepare(struct bench *bench, const struct workload *workload);
 void phase_many_run(struct bench *bench, const struct workload *workload);
 void phase_empty_run(struct bench *bench, const struct workload *workload);
 
+/* copy.c: `count` files of `size` KiB in all, written and read back */
+void copy_run(struct bench *bench, const struct workload *workload);
+
+/* rotate.c: `count` synced appends of `size` bytes to a log of which `logs` old files are kept */
+void rotate_run(struct bench *bench, const struct workload *workload);
+
 /* dir.c: a directory of `count` entries */
 void dir_run(struct bench *bench, const struct workload *workload);
 
