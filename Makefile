@@ -23,7 +23,7 @@ export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 export NF2FS_LITTLEFS := $(BUILD)/littlefs
 
-.PHONY: help lint lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile validation report clean
+.PHONY: help rust rust-figures lint lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile validation product report clean
 
 help:
 	@echo "make tools    the host tools alone, without the benchmark and its peers: $(BIN)/nf2"
@@ -32,6 +32,8 @@ help:
 	@echo "make release  library, virtual chip, benchmark and the host tools $(BIN)/nf2 and $(BIN)/norbench"
 	@echo "make wheel    a wheel of the Python package for all versions of Python, on Linux with its manylinux tag: $(BUILD)/dist"
 	@echo "make test-pythons  installs it under each of PYTHONS=\"$(PYTHONS)\" and runs its tests there"
+	@echo "make rust     the crate of rust/: its tests, clippy, documentation, package, and a build for thumbv7em-none-eabihf where there are its tools"
+	@echo "make rust-figures  the tables of docs/guide/rust.md, measured anew"
 	@echo "make extras   what \`nf2 mount', \`nf2 import' and the documentation site need beyond that"
 	@echo "make man      manual pages of the commands: $(BUILD)/man"
 	@echo "make site     the documentation as a site: $(BUILD)/site"
@@ -50,6 +52,7 @@ help:
 	@echo "make long-rows  which measures them anew, for $(LONG) (an hour or two; lifespans are the longest)"
 	@echo "make peer-rows  the same rows of LittleFS, for $(PEER_ROWS): only where a workload or LittleFS changed"
 	@echo "make validation  what papers print beside what is measured here: docs/VALIDATION.md (half an hour)"
+	@echo "make product  DAYS=7 of a product that logs, keeps settings and takes updates: percentiles of each call, into docs/PRODUCT.md"
 	@echo "make report   every file system over REPORT_WORKLOADS as one page with plots: $(BUILD)/report.html"
 	@echo "make studies  docs/STUDIES.md and its plots, of the rows of both files"
 	@echo "make fuzz     coverage-guided lists of calls and hostile images for FUZZ_SECONDS in all (needs clang with libFuzzer); adds to the"
@@ -148,6 +151,15 @@ lib: $(VENV)/ready
 	$(CMAKE) -S . -B "$(BUILD)/lib" -DCMAKE_BUILD_TYPE=Release -DNF2FS_HOST=OFF
 	$(CMAKE) --build "$(BUILD)/lib" --parallel $(JOBS)
 
+# The crate: its package, with the sources of the core inside, is in $(BUILD)/crate.
+rust:
+	@rust/check.sh "$(BUILD)"
+
+# The tables of the guide: the same work over other crates, and what tasks of an async program wait.
+rust-figures:
+	CARGO_TARGET_DIR="$(BUILD)/rust" cargo run --release --manifest-path rust/bench/Cargo.toml -- --write docs/guide/rust.md
+	CARGO_TARGET_DIR="$(BUILD)/rust" cargo run --release --manifest-path rust/embassy/Cargo.toml --features measure -- --write docs/guide/rust.md
+
 release: peers freertos
 	$(CONFIGURE_RELEASE)
 	$(CMAKE) --build "$(RELEASE)" --parallel $(JOBS)
@@ -233,6 +245,12 @@ torture-proof: release
 		--seconds $(PROOF_SECONDS) --torture "$(TORTURE)"
 
 # ---- the instrument ----
+
+# Days of a product, in virtual time: a week takes some minutes.
+DAYS ?= 7
+product: release
+	$(BIN)/python tools/product_page.py --program "$(RELEASE)/tests/product/product" --days $(DAYS) --jobs $(JOBS) \
+		--rows "$(BUILD)/product.jsonl" --page docs/PRODUCT.md
 
 # What papers print, and what was measured elsewhere, beside what is measured here.
 validation: release $(VENV)/ready-test

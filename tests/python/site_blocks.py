@@ -5,6 +5,7 @@
     anything,
                              and "[exit code N]" behind a command for a failure that is meant
     ```python                run as they stand, all of a page in one process
+    ```rust                  run by cargo: tests/python/test_rust.py
     ```c title="main.c"      written to a file of that name, for the commands (also cmake, ini, toml)
 
 A block with requires="fuse" (or "littlefs") is left out where that is missing. `make` is asked only
@@ -83,6 +84,8 @@ def run_page(text, where, environment, available):
                 run_console(block, where, environment)
             elif block.kind == "python":
                 python.run("\n" * block.line + block.text)
+            elif block.kind == "rust":
+                continue
             elif block.kind in FILES and "title" in block.attributes:
                 (where / block.attributes["title"]).write_text(block.text)
             else:

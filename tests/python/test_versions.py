@@ -13,6 +13,7 @@ HEADER = re.compile(r'^#define NF2_VERSION "(\d+\.\d+\.\d+)"$', re.M)
 COPIES = {
     "library.json": r'^  "version": "(.*)",$',
     "ports/esp-idf/nf2fs/idf_component.yml": r'^version: "(.*)"$',
+    "rust/Cargo.toml": r'^version = "(.*)"$',
     "python/nf2fs/__init__.py": r'^__version__ = "(.*)"$',
     "CHANGELOG.md": r"^## \[(\d.*)\]",  # the newest one that has a number
 }
