@@ -328,12 +328,14 @@ endef
 
 long-rows: release
 	$(call measure_studies,nf2fs,$(LONG))
-	$(STUDIES) figures --long --gate lifelogd,lifesmall,lifesmalls,lifesmall-ecc16,lifelog-wear,lifelogd-wear,lifesmall-wear,lifesmalls-wear,owread-random,owread-sequential --jobs $(JOBS) \
+	$(STUDIES) figures --long --gate lifelogd,lifesmall,lifesmalls,lifesmall-ecc16,lifelog-wear,lifelogd-wear,lifesmall-wear,lifesmalls-wear,owread-random,owread-sequential,"phase*","firstwrite*","wake*","age*","wear*" --jobs $(JOBS) \
 		--json "$(LONG)" --output - > /dev/null
 
 # LittleFS has rows that fail: an overwrite finds no space where the file does not fit on the chip twice.
 peer-rows: release
 	$(call measure_studies,littlefs,$(PEER_ROWS),|| true)
+	for workload in create create32 swrite rwrite20 log32d health1 ota2m config bbburn mountclean; do \
+		$(STUDIES) best littlefs --workload $$workload --json "$(PEER_ROWS)" --jobs $(JOBS) --timeout 600 || true; done
 
 studies: release $(VENV)/ready-test
 	$(BIN)/norbench studies $(wildcard $(LONG) $(PEER_ROWS))

@@ -28,13 +28,27 @@ double bound_amplification(double fill)
     return a / (a + lambert(-a * exp(-a)));
 }
 
-double bound_overwrite_kib_s(const struct vflash_chip *chip, double fill, uint32_t access)
+#define SPLITS 400
+
+double bound_amplification_skewed(double fill, uint32_t hot)
 {
-    double best = 0;
+    double writes = hot / 100.0, hot_data = (1 - writes) * fill, cold_data = writes * fill, best = bound_amplification(fill);
+    for (int i = 1; i < SPLITS; i++) {
+        double spare = (1 - fill) * i / SPLITS;
+        double sum = writes * bound_amplification(hot_data / (hot_data + spare)) +
+                     (1 - writes) * bound_amplification(cold_data / (cold_data + 1 - fill - spare));
+        best = sum < best ? sum : best;
+    }
+    return best;
+}
+
+double bound_overwrite_kib_s(const struct vflash_chip *chip, double fill, uint32_t access, uint32_t hot)
+{
+    double best = 0, amplified = bound_amplification_skewed(fill, hot);
     for (int i = 0; i < 3 && chip->erase_sizes[i] != 0; i++) {
         double pages = chip->erase_sizes[i] / chip->page_size;
         double seconds = (pages * chip->program_page_us + chip->erase_us[i]) / 1e6;
-        double amplification = access >= chip->erase_sizes[i] ? 1 : bound_amplification(fill);
+        double amplification = access >= chip->erase_sizes[i] ? 1 : amplified;
         double speed = chip->erase_sizes[i] / 1024.0 / seconds / amplification;
         best = speed > best ? speed : best;
     }

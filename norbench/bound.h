@@ -17,7 +17,13 @@
 /* The write amplification of greedy cleaning; `fill` in (0, 1). */
 double bound_amplification(double fill);
 
+/*
+ * The same where `hot` percent of the writes go to the other 100 - `hot` percent of the data, for a cleaner that knows which
+ * data is hot: it keeps both kinds apart, each with the share of the spare space that copies least in all. 50: uniform traffic.
+ */
+double bound_amplification_skewed(double fill, uint32_t hot);
+
 /* KiB a second (page convention), the best over the erase sizes of the chip. */
-double bound_overwrite_kib_s(const struct vflash_chip *chip, double fill, uint32_t access);
+double bound_overwrite_kib_s(const struct vflash_chip *chip, double fill, uint32_t access, uint32_t hot);
 
 #endif

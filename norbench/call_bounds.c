@@ -23,16 +23,6 @@ struct call_geometry call_geometry_of(const struct vflash_chip *chip)
     return geometry;
 }
 
-bool call_by_fill(enum call_kind kind)
-{
-    return (call_kinds_by_fill >> kind & 1u) != 0;
-}
-
-const char *call_never_bounded(enum call_kind kind, enum call_fill fill)
-{
-    return call_table[kind][fill].why_none;
-}
-
 uint64_t call_bound(const struct call_geometry *geometry, const struct call_facts *facts, enum call_measure measure)
 {
     const struct sum *sum = &call_table[facts->kind][call_fill_of(geometry, facts)].measure[measure];

@@ -279,3 +279,13 @@ const char *const call_notes[] = {
     "NF2_O_SYNC: a write of such a handle costs what the write and the sync may.",
     NULL,
 };
+
+bool call_by_fill(enum call_kind kind)
+{
+    return (call_kinds_by_fill >> kind & 1u) != 0;
+}
+
+const char *call_never_bounded(enum call_kind kind, enum call_fill fill)
+{
+    return call_table[kind][fill].why_none;
+}

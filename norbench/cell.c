@@ -12,6 +12,7 @@
 #include "record_calls.h"
 #include "report.h"
 #include "run_file.h"
+#include "settings.h"
 #include "verify.h"
 #include "workload.h"
 
@@ -25,15 +26,17 @@ static const char usage[] =
     "       norbench-cell --list | --list-bounds [--chip NAME]\n"
     "\n"
     "Runs one cell and prints one line of JSON. Exit code 0: it ran and every byte was right; 1: it failed; 2: usage.\n"
+    "  --fs NAME        one of the list; with its settings behind a colon: littlefs:cache=4096,block=64K\n"
     "  --list           say as JSON what there is; exit code 2 if the chip named beside it is none\n"
     "  --list-bounds    say as JSON what each call of nf2fs may cost on the chip\n"
+    "  --workload NAME  one of the list; with its options behind a colon: wake:count=1000,end=unmount\n"
     "  --chip NAME      a chip of the catalogue, one cut to a size (w25q256/4M), or a file that describes one; default: the\n"
     "                   workload's, else " DEFAULT_CHIP "\n"
     "  --maintain US    idle time of so many microseconds after each operation\n"
-    "  --mean N         life* workloads: until a block was erased N times in the mean\n"
+    "  --mean N         life*, wear: until a block was erased N times in the mean\n"
     "  --limit N        life* workloads: until the first block was erased N times, which is all that it bears\n"
-    "  --part N         ow*, mixed*, calls*: a share of one in N of the run (1)\n"
-    "  --wear FILE      life* workloads: write the erases of each block, one a line\n"
+    "  --part N         ow*, mixed*, calls*, phase*: a share of one in N of the run (1)\n"
+    "  --wear FILE      life*, wear, wake: write the erases of each block, one a line\n"
     "  --bounds         nf2fs: say of each kind of call the most that it cost, beside its bound\n"
     "  --conditions L   of wear, content, hot (with commas): time_us_model is the time under them\n"
     "  --maps           say of each block how often it was erased, programmed and read, from the format on\n"
@@ -149,31 +152,30 @@ static const struct vfs_entry *find_entry(const char *name)
 {
     const struct vfs_entry *entry;
     for (unsigned i = 0; (entry = entry_at(i)) != NULL; i++) {
-        if (strcmp(entry->name, name) == 0) {
+        if (settings_name_is(name, entry->name)) {
             return entry;
         }
     }
     return NULL;
 }
 
-/* "NAME/SIZE": a chip of the catalogue, smaller or larger, its times as they are. SIZE in MiB, as in 4M. */
+/* "NAME/SIZE": a chip of the catalogue, smaller or larger, its times as they are. SIZE as in 4M or 128K. */
 static bool find_resized(const char *name, struct vflash_chip *out, char *message, size_t message_size)
 {
     const char *slash = strchr(name, '/');
     char base[sizeof(out->name)];
-    char *end;
+    uint32_t size;
     if (slash == NULL || (size_t)(slash - name) >= sizeof(base) || strlen(name) >= sizeof(out->name)) {
         return false;
     }
     memcpy(base, name, (size_t)(slash - name));
     base[slash - name] = '\0';
     const struct vflash_chip *chip = vflash_chip_find(base);
-    unsigned long mebibytes = strtoul(slash + 1, &end, 10);
-    if (chip == NULL || strcmp(end, "M") != 0 || mebibytes == 0 || mebibytes > 1024) {
+    if (chip == NULL || !settings_number(slash + 1, &size) || size == 0 || size > 1024 * MIB) {
         return false;
     }
     *out = *chip;
-    out->size = (uint32_t)mebibytes * MIB;
+    out->size = size;
     memcpy(out->name, name, strlen(name) + 1);
     return vflash_chip_check(out, message, message_size) == 0;
 }
@@ -314,6 +316,66 @@ static void run_recorded(struct bench *bench, const struct workload *workload, c
     }
 }
 
+/* The state of the chip, and of the second count of what was done to it. */
+struct kept {
+    struct vflash_checkpoint *chip;
+    struct dumb dumb;
+};
+
+static struct kept keep(const struct bench *bench)
+{
+    return (struct kept){vflash_save(bench->chip), bench->tap.dumb};
+}
+
+static void go_back(struct bench *bench, struct kept *kept)
+{
+    vflash_restore(bench->chip, kept->chip);
+    bench->tap.dumb = kept->dumb;
+    vflash_release(kept->chip);
+}
+
+static void verify_after_unmount(struct bench *bench)
+{
+    unmount_counted(bench);
+    bench_mount(bench);
+    verify_all(bench);
+    bench_unmount(bench);
+    bench_drop(bench);
+}
+
+/* As if the power had been lost in the place of the unmount: what is durable must be there all the same. */
+static void verify_after_cut(struct bench *bench)
+{
+    char reason[sizeof(bench->failure)];
+    bench->cut = true;
+    bench_mount(bench);
+    verify_all(bench);
+    bench_drop(bench);
+    if (bench->failed) {
+        snprintf(reason, sizeof(reason), "%s", bench->failure);
+        snprintf(bench->failure, sizeof(bench->failure), "after a loss of power at the end: %.200s", reason);
+    }
+    bench->cut_verified = !bench->failed;
+}
+
+/* Both ways where the row is durable and this computer has the memory. */
+static void verify(struct bench *bench, const struct workload *workload)
+{
+    struct kept end = {0}, start = {0};
+    bool durable = strcmp(workload->mode, "durable") == 0 && bench->mounted && !bench->failed;
+    if (durable) {
+        start = keep(bench);
+    }
+    verify_after_unmount(bench);
+    if (start.chip != NULL && !bench->failed && (end = keep(bench)).chip != NULL) {
+        go_back(bench, &start);
+        verify_after_cut(bench);
+        go_back(bench, &end);
+        return;
+    }
+    vflash_release(start.chip);
+}
+
 static void run(struct bench *bench, const struct workload *workload, const struct arguments *arguments, const char *version)
 {
     if (strcmp(arguments->state, "fresh") == 0) {
@@ -336,11 +398,7 @@ static void run(struct bench *bench, const struct workload *workload, const stru
     }
     bench->may_fill = false;
     bench->full = false;
-    unmount_counted(bench);
-    bench_mount(bench);
-    verify_all(bench);
-    bench_unmount(bench);
-    bench_drop(bench);
+    verify(bench, workload);
 }
 
 /* ---- what is watched beside ------------------------------------------------------------------------ */
@@ -426,6 +484,18 @@ static void settle(struct bench *bench, const struct arguments *arguments)
     }
 }
 
+static int make_file_system(struct bench *bench, const struct vfs_entry *entry, const char *settings, char *message, size_t message_size)
+{
+    if (*settings == '\0') {
+        return entry->make(&bench->tap.driver, &bench->fs);
+    }
+    if (entry->make_with == NULL) {
+        snprintf(message, message_size, "it has no settings");
+        return VFS_ERR_INVAL;
+    }
+    return entry->make_with(&bench->tap.driver, settings, &bench->fs, message, message_size);
+}
+
 static int run_cell(struct bench *bench, const struct arguments *arguments, const struct vfs_entry *entry, const struct workload *workload,
                     const struct vflash_chip *chip)
 {
@@ -456,10 +526,11 @@ static int run_cell(struct bench *bench, const struct arguments *arguments, cons
     bench->wear_path = arguments->wear_path;
     vfs_set_nand(chip->nand != 0 ? &bench->tap.nand : NULL);
     heap_watch_call(true);
-    int result = entry->make(&bench->tap.driver, &bench->fs);
+    char message[200] = "";
+    int result = make_file_system(bench, entry, settings_of(arguments->fs), message, sizeof(message));
     heap_watch_call(false);
     if (result < 0) {
-        fprintf(stderr, "norbench-cell: %s cannot be set up on this chip (%d)\n", entry->name, result);
+        fprintf(stderr, "norbench-cell: %s cannot be set up on this chip (%d)%s%s\n", arguments->fs, result, message[0] != '\0' ? ": " : "", message);
         return 2;
     }
     if (arguments->run_path != NULL && (entry == &vfs_native_entry || strcmp(arguments->state, "fresh") == 0)) {
@@ -468,7 +539,9 @@ static int run_cell(struct bench *bench, const struct arguments *arguments, cons
     }
     run(bench, workload, arguments, entry->version);
     settle(bench, arguments);
-    report_cell(bench, entry, workload, chip->name, arguments->state, arguments->seed, arguments->bounds);
+    struct vfs_entry named = *entry;
+    named.name = arguments->fs;             /* with its settings */
+    report_cell(bench, &named, workload, chip->name, arguments->state, arguments->seed, arguments->bounds);
     record_close(&bench->record);
     vfs_destroy(&bench->fs);
     model_close(&bench->model);
@@ -488,14 +561,14 @@ struct cell {
     struct bench bench;
     struct arguments arguments;
     const struct vfs_entry *entry;
-    const struct workload *workload;
+    struct workload workload;
     struct vflash_chip chip;
 };
 
 static int run_this(void *context)
 {
     struct cell *cell = context;
-    return run_cell(&cell->bench, &cell->arguments, cell->entry, cell->workload, &cell->chip);
+    return run_cell(&cell->bench, &cell->arguments, cell->entry, &cell->workload, &cell->chip);
 }
 
 /* Texts that the run needs lie in the arena, too. Returns the arguments in one line, those of the checkpoint left out. */
@@ -563,15 +636,18 @@ int main(int count, char **values)
         }
         return found ? 0 : 2;
     }
+    char message[256];
     cell.entry = find_entry(arguments->fs);
-    cell.workload = workload_find(arguments->workload);
-    if (cell.entry == NULL || cell.workload == NULL) {
-        fprintf(stderr, "norbench-cell: no %s \"%s\": see --list\n", cell.entry == NULL ? "file system" : "workload",
-                cell.entry == NULL ? arguments->fs : arguments->workload);
+    if (cell.entry == NULL) {
+        fprintf(stderr, "norbench-cell: no file system \"%s\": see --list\n", arguments->fs);
+        return 2;
+    }
+    if (!workload_find(arguments->workload, &cell.workload, message, sizeof(message))) {
+        fprintf(stderr, "norbench-cell: %s\n", message);
         return 2;
     }
     if (arguments->chip == NULL) {
-        arguments->chip = cell.workload->chip != NULL ? cell.workload->chip : DEFAULT_CHIP;
+        arguments->chip = cell.workload.chip != NULL ? cell.workload.chip : DEFAULT_CHIP;
     }
     if (!find_chip(arguments->chip, &cell.chip)) {
         return 2;

@@ -183,3 +183,37 @@ int model_write(struct model_node *node, uint32_t position, const void *data, ui
     }
     return 0;
 }
+
+static int by_path(const void *a, const void *b)
+{
+    const struct model_node *const *left = a;
+    const struct model_node *const *right = b;
+    return strcmp((*left)->path, (*right)->path);
+}
+
+static uint32_t count_nodes(const struct model *model)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < MODEL_BUCKETS; i++) {
+        for (const struct model_node *node = model->buckets[i]; node != NULL; node = node->next) {
+            count++;
+        }
+    }
+    return count;
+}
+
+const struct model_node **model_sorted(const struct model *model, uint32_t *count)
+{
+    *count = count_nodes(model);
+    const struct model_node **nodes = malloc((*count + 1) * sizeof(*nodes));
+    uint32_t filled = 0;
+    for (uint32_t i = 0; i < MODEL_BUCKETS && nodes != NULL; i++) {
+        for (const struct model_node *node = model->buckets[i]; node != NULL; node = node->next) {
+            nodes[filled++] = node;
+        }
+    }
+    if (nodes != NULL) {
+        qsort(nodes, *count, sizeof(*nodes), by_path);
+    }
+    return nodes;
+}

@@ -13,6 +13,7 @@
 
 #define RECORD_WINDOWS_MAX 64u
 #define RECORD_EXTRAS_MAX 24u
+#define RECORD_LEAST_MAX 8u
 
 /* A figure that only some workloads have. */
 struct record_extra {
@@ -55,6 +56,7 @@ struct record {
 
     struct record_extra extras[RECORD_EXTRAS_MAX];
     uint32_t extra_count;
+    uint32_t wear_least[RECORD_LEAST_MAX], wear_least_count;     /* erases of the least worn blocks, ascending, where wear is looked at */
 
     uint64_t overwrites;                /* of a workload that goes from front to back: how many there were */
     uint64_t operations;

@@ -3,30 +3,16 @@
 #include "report.h"
 
 #include "heap_watch.h"
+#include "json_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-void report_text(const char *text)
-{
-    putchar('"');
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\') {
-            printf("\\%c", *text);
-        } else if ((unsigned char)*text < 0x20) {
-            printf("\\u%04x", (unsigned)(unsigned char)*text);
-        } else {
-            putchar(*text);
-        }
-    }
-    putchar('"');
-}
-
 static void field_text(const char *key, const char *text)
 {
     printf("\"%s\": ", key);
-    report_text(text);
+    json_text(text);
     printf(", ");
 }
 
@@ -49,6 +35,18 @@ static void put_counts(const struct vflash_counts *counts)
     field("time_us_max", counts->time_max_us);
     field("time_us_model", counts->time_model_us);
     field("violations", counts->violations);
+}
+
+/* The parts of time_us that are not reading: a chip draws another current in each. */
+static void put_times(const struct record *record)
+{
+    const struct vflash_chip *chip = vflash_chip_of(record->chip);
+    uint64_t erasing = 0;
+    for (int i = 0; i < 3; i++) {
+        erasing += record->total.counts.erases[i] * chip->erase_us[i];
+    }
+    field("time_us_program", record->total.counts.program_pages * chip->program_page_us);
+    field("time_us_erase", erasing);
 }
 
 static void put_erases(const struct record *record)
@@ -139,7 +137,7 @@ static void put_set(const char *key, struct series_set *set)
     printf("\"%s\": {", key);
     for (uint32_t i = 0; i < set->count; i++) {
         printf("%s", i == 0 ? "" : ", ");
-        report_text(set->list[i].name);
+        json_text(set->list[i].name);
         printf(": {");
         put_series(&set->list[i]);
         putchar('}');
@@ -151,6 +149,9 @@ static void put_own(struct record *record)
 {
     for (uint32_t i = 0; i < record->extra_count; i++) {
         printf("\"%s\": %.10g, ", record->extras[i].key, record->extras[i].value);
+    }
+    for (uint32_t i = 0; i < record->wear_least_count; i++) {
+        printf("%s%" PRIu32 "%s", i == 0 ? "\"wear_least\": [" : ", ", record->wear_least[i], i + 1 == record->wear_least_count ? "], " : "");
     }
     put_set("calls", &record->calls);
     put_set("steps", &record->steps);
@@ -192,6 +193,7 @@ static void put_status(const struct bench *bench)
     }
     field_text("status", status);
     printf("\"verified\": %s, ", bench->failed ? "false" : "true");
+    printf("\"cut_verified\": %s, ", bench->cut_verified ? "true" : "false");
     printf("\"wrong_data\": %s, ", bench->wrong_data ? "true" : "false");
 }
 
@@ -211,7 +213,10 @@ void report_cell(struct bench *bench, const struct vfs_entry *entry, const struc
     put_status(bench);
     put_counts(&record->total.counts);
     field("consumed_bytes", record->total.consumed_pages * bench->tap.driver.page_size);
+    put_times(record);
     put_erases(record);
+    field("chip_blocks", vflash_chip_of(record->chip)->size / vflash_chip_of(record->chip)->block_size);
+    field("chip_endurance", vflash_chip_of(record->chip)->endurance);
     put_calls(record);
     put_windows(record);
     put_own(record);
@@ -246,9 +251,10 @@ static void list_workloads(void)
         field_text("group", workload->group);
         field_text("mode", workload->mode);
         field_text("chip", workload->chip != NULL ? workload->chip : "w25q256");
+        field_text("options", workload->options != NULL ? workload->options : "");
         printf("\"long\": %s, ", workload->slow ? "true" : "false");
         printf("\"description\": ");
-        report_text(workload->description);
+        json_text(workload->description);
         putchar('}');
     }
     printf("],\n");
@@ -268,12 +274,12 @@ static void list_group(const char *group)
 {
     const struct workload *workload;
     const char *separator = "";
-    report_text(group);
+    json_text(group);
     printf(": [");
     for (unsigned i = 0; (workload = workload_at(i)) != NULL; i++) {
         if (strcmp(workload->group, group) == 0) {
             printf("%s", separator);
-            report_text(workload->name);
+            json_text(workload->name);
             separator = ", ";
         }
     }
@@ -306,8 +312,9 @@ void report_list(const struct vfs_entry *(*entry_at)(unsigned index))
         printf("%s\n  {", i == 0 ? "" : ",");
         field_text("name", entry->name);
         field_text("version", entry->version);
+        field_text("settings", entry->settings != NULL ? entry->settings : "");
         printf("\"description\": ");
-        report_text(entry->description);
+        json_text(entry->description);
         putchar('}');
     }
     printf("],\n\"states\": [\"fresh\", \"aged\", \"aged75\"],\n\"chips\": [");
@@ -315,7 +322,7 @@ void report_list(const struct vfs_entry *(*entry_at)(unsigned index))
         printf("%s\n  {", i == 0 ? "" : ",");
         field_text("name", chip->name);
         printf("\"description\": ");
-        report_text(chip->description);
+        json_text(chip->description);
         putchar('}');
     }
     printf("]}\n");

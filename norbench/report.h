@@ -10,9 +10,6 @@
 void report_cell(struct bench *bench, const struct vfs_entry *entry, const struct workload *workload, const char *chip, const char *state,
                  uint64_t seed, bool bounds);
 
-/* A string as JSON. */
-void report_text(const char *text);
-
 /* report_bounds.c: keys of the row about calls and their bounds; with `all` of each kind of call. */
 void report_judge(const struct call_judge *judge, bool all);
 /* The table of bounds, with its units for a chip, as one JSON object. */

@@ -2,6 +2,8 @@
 /* report_bounds.c - calls and their bounds as JSON. */
 #include "report.h"
 
+#include "json_text.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -94,7 +96,7 @@ static void put_lines(const char *key, const char *const *lines)
     printf("\"%s\": [", key);
     for (unsigned i = 0; lines[i] != NULL; i++) {
         printf("%s\n  ", i == 0 ? "" : ",");
-        report_text(lines[i]);
+        json_text(lines[i]);
     }
     printf("],\n");
 }

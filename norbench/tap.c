@@ -4,10 +4,12 @@
 
 #include <stdlib.h>
 
-/* A broken block takes the call, and counts it. */
-static bool taken(int result)
+/* A broken block takes the call, and counts it; so does the call that a power cut tears, the first one that finds the power off. */
+static bool taken(struct tap *tap, int result)
 {
-    return result >= 0 || result == NF2_FLASH_BAD;
+    bool torn = result == VFLASH_OFF && !tap->off;
+    tap->off = tap->off || result == VFLASH_OFF;
+    return result >= 0 || result == NF2_FLASH_BAD || torn;
 }
 
 static void note(struct tap *tap, enum stacks_operation operation, uint64_t before_us)
@@ -22,7 +24,7 @@ static int tap_read(void *context, uint32_t address, void *data, uint32_t length
     struct tap *tap = context;
     uint64_t before_us = vflash_counts(tap->flash)->time_us;
     int result = tap->chip->read(tap->chip->context, address, data, length);
-    if (taken(result)) {
+    if (taken(tap, result)) {
         dumb_read(&tap->dumb, vflash_chip_of(tap->flash), address, length);
         note(tap, STACKS_READ, before_us);
     }
@@ -40,7 +42,7 @@ static int tap_program(void *context, uint32_t address, const void *data, uint32
     }
     uint64_t before_us = vflash_counts(tap->flash)->time_us;
     int result = tap->chip->program(tap->chip->context, address, data, length);
-    if (taken(result)) {
+    if (taken(tap, result)) {
         dumb_program(&tap->dumb, vflash_chip_of(tap->flash), address, length);
         note(tap, STACKS_PROGRAM, before_us);
     }
@@ -52,7 +54,7 @@ static int tap_erase(void *context, uint32_t address, uint32_t length)
     struct tap *tap = context;
     uint64_t before_us = vflash_counts(tap->flash)->time_us;
     int result = tap->chip->erase(tap->chip->context, address, length);
-    if (taken(result)) {
+    if (taken(tap, result)) {
         uint32_t end = (address + length) / tap->driver.page_size;
         for (uint32_t page = address / tap->driver.page_size; page < end; page++) {
             tap->touched[page / 8] &= (uint8_t)~(1u << page % 8);
@@ -68,7 +70,7 @@ static int tap_spare_read(void *context, uint32_t page, void *data, uint32_t len
     struct tap *tap = context;
     uint64_t before_us = vflash_counts(tap->flash)->time_us;
     int result = vflash_spare_read(tap->flash, page, data, length);
-    if (taken(result)) {
+    if (taken(tap, result)) {
         dumb_read(&tap->dumb, vflash_chip_of(tap->flash), page * tap->driver.page_size, length);
         note(tap, STACKS_READ, before_us);
     }

@@ -10,6 +10,7 @@
 #ifndef TAP_H
 #define TAP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "dumb.h"
@@ -26,6 +27,7 @@ struct tap {
     struct vfs_nand nand;           /* for NAND chips: see vfs.h */
     struct dumb dumb;
     struct stacks *stacks;          /* NULL: not asked for */
+    bool off;                       /* the power was cut; who switches it on again clears this */
 };
 
 /* Returns 0, or -1 without memory. The chip is taken to be blank, its counters at zero. */

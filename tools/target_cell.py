@@ -114,7 +114,7 @@ def build_cell(build, kind, systems, folder):
         for one in systems
         if one.name in ("littlefs", "fatfs")
     ]
-    includes = [ROOT / name for name in ("norbench", "vflash", "vfs", "peers")]
+    includes = [ROOT / name for name in ("norbench", "norbench/workloads", "vflash", "vfs", "peers")]
     includes += [path for one in systems for path in one.includes]
     flags = [f"-DNF2FS_PEER_{one.name.upper()}" for one in systems]
     flags += [flag for one in systems for flag in one.flags if flag.startswith("-D")]

@@ -97,6 +97,12 @@ struct vfs {
     void *context;
 };
 
+/* What a file system does not promise about power cuts: `norbench cuts` reports it apart, and not as broken. */
+enum vfs_waiver {
+    VFS_WAIVES_NO_GHOST = 1,    /* a file that was made, and never synced, may be there, empty */
+    VFS_WAIVES_CUTS = 2         /* anything: it is not made for cuts */
+};
+
 /* A file system that can be measured. */
 struct vfs_entry {
     const char *name;           /* "littlefs-p256" */
@@ -104,6 +110,10 @@ struct vfs_entry {
     const char *description;    /* configuration in one sentence */
     /* Makes an unmounted instance over `flash`, which must outlive it. Returns 0 or VFS_ERR_NOMEM. */
     int (*make)(const struct nf2_flash *flash, struct vfs *out);
+    unsigned waives;            /* of vfs_waiver; 0: it is held to all promises */
+    const char *settings;       /* "cache,block": what may stand behind its name (settings.h); NULL: nothing */
+    /* The same with such settings. Returns VFS_ERR_INVAL, with a message, where one of them cannot be. */
+    int (*make_with)(const struct nf2_flash *flash, const char *settings, struct vfs *out, char *message, size_t message_size);
 };
 
 /* What a NAND chip has beside its pages. The functions return 0 or the flash's error; a program counts as a part of that of its page. */

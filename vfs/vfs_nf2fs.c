@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "nf2fs/nf2fs.h"
+#include "settings.h"
 #include "vfs.h"
 
 struct adapter {
     nf2_t fs;
     struct nf2_config config;
-    uint8_t buffer[NF2_BUFFER_SIZE(NF2_PAGE_MAX)];
+    uint8_t buffer[];
 };
 
 struct adapter_file {
@@ -261,21 +262,43 @@ static const struct vfs_ops nf2fs_ops = {
     .destroy = adapter_destroy,
 };
 
-static int adapter_make(const struct nf2_flash *flash, struct vfs *out)
+#define BUFFER_MOST (16u * 1024u * 1024u)
+
+static int make(const struct nf2_flash *flash, const struct nf2_config *settings, struct vfs *out)
 {
     if (flash->page_size > NF2_PAGE_MAX) {
         return VFS_ERR_INVAL;
     }
-    struct adapter *adapter = calloc(1, sizeof(*adapter));
+    struct adapter *adapter = calloc(1, sizeof(*adapter) + settings->buffer_size);
     if (adapter == NULL) {
         return VFS_ERR_NOMEM;
     }
+    adapter->config = *settings;
     adapter->config.flash = flash;
     adapter->config.buffer = adapter->buffer;
-    adapter->config.buffer_size = NF2_BUFFER_SIZE(flash->page_size);
     out->ops = &nf2fs_ops;
     out->context = adapter;
     return 0;
+}
+
+static int adapter_make(const struct nf2_flash *flash, struct vfs *out)
+{
+    const struct nf2_config settings = {.buffer_size = NF2_BUFFER_SIZE(flash->page_size)};
+    return make(flash, &settings, out);
+}
+
+static int adapter_make_with(const struct nf2_flash *flash, const char *text, struct vfs *out, char *message, size_t message_size)
+{
+    struct nf2_config settings = {.buffer_size = NF2_BUFFER_SIZE(flash->page_size)};
+    const struct setting_field fields[] = {
+        {"buffer", &settings.buffer_size, settings.buffer_size, BUFFER_MOST},
+        {"wear_age", &settings.wear_age, 1, UINT32_MAX},
+        {"wear_spread", &settings.wear_spread, 1, UINT32_MAX},
+    };
+    if (!settings_read(text, fields, sizeof(fields) / sizeof(fields[0]), message, message_size)) {
+        return VFS_ERR_INVAL;
+    }
+    return make(flash, &settings, out);
 }
 
 const struct vfs_entry vfs_nf2fs_entry = {
@@ -283,4 +306,6 @@ const struct vfs_entry vfs_nf2fs_entry = {
     .version = NF2_VERSION,
     .description = "NF2FS, format with the erase of the whole chip",
     .make = adapter_make,
+    .settings = "buffer,wear_age,wear_spread",
+    .make_with = adapter_make_with,
 };

@@ -358,4 +358,5 @@ static int adapter_make(const struct nf2_flash *flash, struct vfs *out)
 _Static_assert(FF_DEFINED == 80286, "this entry says R0.15");
 
 const struct vfs_entry vfs_fatfs_entry = {
-    "fatfs", "R0.15", "FatFs straight on NOR: sectors of 4,096 B, each write erases and programs its block; two FATs; not power safe", adapter_make};
+    "fatfs", "R0.15", "FatFs straight on NOR: sectors of 4,096 B, each write erases and programs its block; two FATs; not power safe", adapter_make,
+    VFS_WAIVES_CUTS, NULL, NULL};

@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "lfs.h"
+#include "settings.h"
 
 #define READ_SIZE 16u
 #define CACHE_SIZE 256u          /* or what must be programmed at once, a page of NAND, where that is more */
+#define CACHE_MOST 65536u
 #define LOOKAHEAD_SIZE 256u
 #define BLOCK_CYCLES 500
 #define CHECK_SIZE 256u         /* the erase check reads this much at a time and stops at the first programmed byte */
@@ -18,8 +20,7 @@ struct adapter {
     struct lfs_config config;
     const struct nf2_flash *flash;
     bool erase_check;
-    uint8_t lookahead_buffer[LOOKAHEAD_SIZE];
-    uint8_t caches[];           /* for reading and for programming */
+    uint8_t buffers[];          /* lookahead, and the caches for reading and for programming */
 };
 
 struct adapter_file {
@@ -65,10 +66,10 @@ static int device_program(const struct lfs_config *config, lfs_block_t block, lf
 }
 
 /* 1: all of the block reads 0xFF; 0: it does not; or an error. */
-static int block_is_blank(const struct nf2_flash *flash, uint32_t address)
+static int block_is_blank(const struct nf2_flash *flash, uint32_t address, uint32_t size)
 {
     uint8_t data[CHECK_SIZE];
-    for (uint32_t offset = 0; offset < flash->block_size; offset += CHECK_SIZE) {
+    for (uint32_t offset = 0; offset < size; offset += CHECK_SIZE) {
         if (flash->read(flash->context, address + offset, data, CHECK_SIZE) < 0) {
             return LFS_ERR_IO;
         }
@@ -86,11 +87,17 @@ static int device_erase(const struct lfs_config *config, lfs_block_t block)
     const struct adapter *adapter = config->context;
     const struct nf2_flash *flash = adapter->flash;
     uint32_t address = block * config->block_size;
-    int blank = adapter->erase_check ? block_is_blank(flash, address) : 0;
+    int blank = adapter->erase_check ? block_is_blank(flash, address, config->block_size) : 0;
     if (blank != 0) {
         return blank < 0 ? blank : 0;
     }
-    return device_result(flash->erase(flash->context, address, flash->block_size));
+    /* A block as large as the chip's large erase is one erase, any other one several small ones. */
+    uint32_t step = config->block_size == flash->large_erase_size ? config->block_size : flash->block_size;
+    int result = 0;
+    for (uint32_t at = 0; at < config->block_size && result == 0; at += step) {
+        result = device_result(flash->erase(flash->context, address + at, step));
+    }
+    return result;
 }
 
 static int device_sync(const struct lfs_config *config)
@@ -142,7 +149,15 @@ static int adapter_statfs(void *context, struct vfs_space *out)
 static uint32_t adapter_ram_bytes(void *context)
 {
     const struct adapter *adapter = context;
-    return (uint32_t)(sizeof(lfs_t) + sizeof(lfs_file_t)) + 3 * adapter->config.cache_size + LOOKAHEAD_SIZE;
+    return (uint32_t)(sizeof(lfs_t) + sizeof(lfs_file_t)) + 3 * adapter->config.cache_size + adapter->config.lookahead_size;
+}
+
+/* Its own idle work, which knows no budget: it compacts metadata, and looks for free blocks ahead. */
+static int adapter_maintain(void *context, uint32_t budget_us)
+{
+    struct adapter *adapter = context;
+    (void)budget_us;
+    return lfs_fs_gc(&adapter->lfs);
 }
 
 static void adapter_destroy(void *context)
@@ -318,7 +333,7 @@ static const struct vfs_ops littlefs_ops = {
     .readdir = adapter_readdir,
     .closedir = adapter_closedir,
     .statfs = adapter_statfs,
-    .maintain = NULL,
+    .maintain = adapter_maintain,
     .ram_bytes = adapter_ram_bytes,
     .destroy = adapter_destroy,
 };
@@ -330,45 +345,102 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-static uint32_t cache_size(const struct nf2_flash *flash)
+struct settings {
+    uint32_t read, program, cache, lookahead, block, cycles, erase_check, inlined;      /* bytes, but for the cycles; 0: LittleFS's own */
+};
+
+/* What the entries say; a chip that reads or programs more at a time gets that. */
+static struct settings defaults(const struct nf2_flash *flash, uint32_t program_size, bool erase_check)
 {
-    return larger(CACHE_SIZE, flash->program_unit);
+    return (struct settings){
+        .read = larger(READ_SIZE, flash->read_unit),
+        .program = larger(program_size, flash->program_unit),
+        .cache = larger(CACHE_SIZE, flash->program_unit),
+        .lookahead = LOOKAHEAD_SIZE,
+        .block = flash->block_size,
+        .cycles = BLOCK_CYCLES,
+        .erase_check = erase_check,
+    };
 }
 
-static void configure(struct adapter *adapter, uint32_t program_size)
+static void configure(struct adapter *adapter, const struct settings *settings)
 {
-    const struct nf2_flash *flash = adapter->flash;
     adapter->config = (struct lfs_config){
         .context = adapter,
         .read = device_read,
         .prog = device_program,
         .erase = device_erase,
         .sync = device_sync,
-        .read_size = larger(READ_SIZE, flash->read_unit),
-        .prog_size = larger(program_size, flash->program_unit),
-        .block_size = flash->block_size,
-        .block_count = flash->chip_size / flash->block_size,
-        .block_cycles = BLOCK_CYCLES,
-        .cache_size = cache_size(flash),
-        .lookahead_size = LOOKAHEAD_SIZE,
-        .read_buffer = adapter->caches,
-        .prog_buffer = adapter->caches + cache_size(flash),
-        .lookahead_buffer = adapter->lookahead_buffer,
+        .read_size = settings->read,
+        .prog_size = settings->program,
+        .block_size = settings->block,
+        .block_count = adapter->flash->chip_size / settings->block,
+        .block_cycles = settings->cycles == 0 ? -1 : (int32_t)settings->cycles,
+        .cache_size = settings->cache,
+        .lookahead_size = settings->lookahead,
+        .inline_max = settings->inlined,
+        .lookahead_buffer = adapter->buffers,
+        .read_buffer = adapter->buffers + settings->lookahead,
+        .prog_buffer = adapter->buffers + settings->lookahead + settings->cache,
     };
 }
 
-static int make(const struct nf2_flash *flash, uint32_t program_size, bool erase_check, struct vfs *out)
+static int make_as(const struct nf2_flash *flash, const struct settings *settings, struct vfs *out)
 {
-    struct adapter *adapter = calloc(1, sizeof(*adapter) + 2 * cache_size(flash));
+    struct adapter *adapter = calloc(1, sizeof(*adapter) + settings->lookahead + 2 * settings->cache);
     if (adapter == NULL) {
         return VFS_ERR_NOMEM;
     }
     adapter->flash = flash;
-    adapter->erase_check = erase_check;
-    configure(adapter, program_size);
+    adapter->erase_check = settings->erase_check != 0;
+    configure(adapter, settings);
     out->ops = &littlefs_ops;
     out->context = adapter;
     return 0;
+}
+
+static int make(const struct nf2_flash *flash, uint32_t program_size, bool erase_check, struct vfs *out)
+{
+    const struct settings settings = defaults(flash, program_size, erase_check);
+    return make_as(flash, &settings, out);
+}
+
+/* What LittleFS asserts of its configuration, as an answer. */
+static const char *fault_of(const struct nf2_flash *flash, const struct settings *settings)
+{
+    if (settings->read % larger(flash->read_unit, 1) != 0 || settings->program % larger(flash->program_unit, 1) != 0) {
+        return "read and prog are multiples of what the chip reads and programs at least";
+    }
+    if (settings->cache % settings->read != 0 || settings->cache % settings->program != 0) {
+        return "cache is a multiple of read and prog";
+    }
+    if (settings->block % settings->cache != 0 || settings->block % flash->block_size != 0 || flash->chip_size % settings->block != 0) {
+        return "block is a multiple of cache and of the chip's block, and the chip a multiple of block";
+    }
+    if (flash->chip_size / settings->block < 2 || settings->lookahead % 8 != 0) {
+        return "there are at least two blocks, and lookahead is a multiple of 8";
+    }
+    return settings->inlined > settings->cache || settings->inlined > settings->block / 8 ? "inline is at most cache, and an eighth of block" : NULL;
+}
+
+static int make_with(const struct nf2_flash *flash, const char *text, struct vfs *out, char *message, size_t message_size)
+{
+    struct settings settings = defaults(flash, 16, false);
+    const struct setting_field fields[] = {
+        {"read", &settings.read, 1, CACHE_MOST},           {"prog", &settings.program, 1, CACHE_MOST},
+        {"cache", &settings.cache, 16, CACHE_MOST},        {"lookahead", &settings.lookahead, 8, CACHE_MOST},
+        {"block", &settings.block, 512, 1024 * 1024},      {"cycles", &settings.cycles, 0, 1000000},
+        {"erasecheck", &settings.erase_check, 0, 1},       {"inline", &settings.inlined, 0, CACHE_MOST},
+    };
+    if (!settings_read(text, fields, sizeof(fields) / sizeof(fields[0]), message, message_size)) {
+        return VFS_ERR_INVAL;
+    }
+    const char *fault = fault_of(flash, &settings);
+    if (fault != NULL) {
+        snprintf(message, message_size, "%s", fault);
+        return VFS_ERR_INVAL;
+    }
+    return make_as(flash, &settings, out);
 }
 
 static int make_p16(const struct nf2_flash *flash, struct vfs *out)
@@ -396,12 +468,13 @@ static int make_p256_check(const struct nf2_flash *flash, struct vfs *out)
 _Static_assert(LFS_VERSION == 0x0002000bu, "these entries say 2.11");
 
 const struct vfs_entry vfs_littlefs_entry = {
-    "littlefs", LITTLEFS_VERSION, "LittleFS: read 16, prog 16, cache 256, lookahead 256 B, block_cycles 500", make_p16};
+    "littlefs", LITTLEFS_VERSION, "LittleFS: read 16, prog 16, cache 256, lookahead 256 B, block_cycles 500", make_p16, VFS_WAIVES_NO_GHOST,
+    "read,prog,cache,lookahead,block,cycles,erasecheck,inline", make_with};
 const struct vfs_entry vfs_littlefs_p256_entry = {
-    "littlefs-p256", LITTLEFS_VERSION, "LittleFS: read 16, prog 256, cache 256, lookahead 256 B, block_cycles 500", make_p256};
+    "littlefs-p256", LITTLEFS_VERSION, "LittleFS: read 16, prog 256, cache 256, lookahead 256 B, block_cycles 500", make_p256, VFS_WAIVES_NO_GHOST, NULL, NULL};
 const struct vfs_entry vfs_littlefs_erasecheck_entry = {
     "littlefs-erasecheck", LITTLEFS_VERSION, "as littlefs, with a driver that reads a block before its erase and skips the erase of a blank one",
-    make_p16_check};
+    make_p16_check, VFS_WAIVES_NO_GHOST, NULL, NULL};
 const struct vfs_entry vfs_littlefs_p256_erasecheck_entry = {
     "littlefs-p256-erasecheck", LITTLEFS_VERSION, "as littlefs-p256, with a driver that reads a block before its erase and skips the erase of a blank one",
-    make_p256_check};
+    make_p256_check, VFS_WAIVES_NO_GHOST, NULL, NULL};

@@ -7,6 +7,7 @@
 
 #include "heap.h"
 #include "nor.h"
+#include "settings.h"
 
 #include "yportenv.h"
 #include "yaffs_guts.h"
@@ -14,7 +15,9 @@
 #include "yaffs_trace.h"
 
 #define MOUNT_POINT "/y"
-#define CACHES 10
+#define CACHES 10u
+#define CACHES_MOST 100u
+#define BACKGROUND_US 100000u
 #define RESERVED_BLOCKS 5
 #define FILE_MODE (S_IREAD | S_IWRITE)
 #define PATH_ROOM (VFS_PATH_MAX + sizeof(MOUNT_POINT))
@@ -23,6 +26,7 @@ struct adapter {
     struct yaffs_dev dev;
     struct yaffs_nor nor;
     bool mode2;
+    uint32_t caches;
 };
 
 struct adapter_file {
@@ -109,7 +113,7 @@ static void set_up(struct adapter *adapter)
     memset(&adapter->dev, 0, sizeof(adapter->dev));
     adapter->dev.param.name = MOUNT_POINT;
     adapter->dev.param.n_reserved_blocks = RESERVED_BLOCKS;
-    adapter->dev.param.n_caches = CACHES;
+    adapter->dev.param.n_caches = (int)adapter->caches;
     adapter->dev.param.disable_soft_del = 1;    /* of mode 1 alone */
     if (adapter->nor.nand != NULL) {
         yaffs_nand_attach(&adapter->dev, &adapter->nor);
@@ -163,6 +167,16 @@ static uint32_t adapter_ram_bytes(void *context)
 {
     (void)context;
     return (uint32_t)(peer_heap_most() + sizeof(struct yaffs_dev));
+}
+
+/* Its own background collection, as its thread on Linux calls it: a step each tenth of a second, until half of the free chunks are erased. */
+static int adapter_maintain(void *context, uint32_t budget_us)
+{
+    struct adapter *adapter = context;
+    uint32_t left = budget_us < BACKGROUND_US ? BACKGROUND_US : budget_us;
+    for (; left >= BACKGROUND_US && yaffs_bg_gc(&adapter->dev, 1) == 0; left -= BACKGROUND_US) {
+    }
+    return 0;
 }
 
 static void adapter_destroy(void *context)
@@ -371,14 +385,14 @@ static const struct vfs_ops yaffs2_ops = {
     .readdir = adapter_readdir,
     .closedir = adapter_closedir,
     .statfs = adapter_statfs,
-    .maintain = NULL,
+    .maintain = adapter_maintain,
     .ram_bytes = adapter_ram_bytes,
     .destroy = adapter_destroy,
 };
 
 /* ---- configurations --------------------------------------------------------------------------------- */
 
-static int make(const struct nf2_flash *flash, struct vfs *out, bool mode2)
+static int make(const struct nf2_flash *flash, struct vfs *out, bool mode2, uint32_t caches)
 {
     if (in_use || (!mode2 && flash->program_unit > 1)) {
         return VFS_ERR_INVAL;       /* mode 1 programs its marks over again */
@@ -393,6 +407,7 @@ static int make(const struct nf2_flash *flash, struct vfs *out, bool mode2)
     adapter->nor.flash = flash;
     adapter->nor.nand = vfs_nand();
     adapter->mode2 = mode2;
+    adapter->caches = caches;
     set_up(adapter);
     in_use = true;
     out->ops = &yaffs2_ops;
@@ -402,12 +417,22 @@ static int make(const struct nf2_flash *flash, struct vfs *out, bool mode2)
 
 static int make_yaffs2(const struct nf2_flash *flash, struct vfs *out)
 {
-    return make(flash, out, true);
+    return make(flash, out, true, CACHES);
+}
+
+static int make_yaffs2_with(const struct nf2_flash *flash, const char *text, struct vfs *out, char *message, size_t message_size)
+{
+    uint32_t caches = CACHES;
+    const struct setting_field fields[] = {{"caches", &caches, 0, CACHES_MOST}};
+    if (!settings_read(text, fields, sizeof(fields) / sizeof(fields[0]), message, message_size)) {
+        return VFS_ERR_INVAL;
+    }
+    return make(flash, out, true, caches);
 }
 
 static int make_yaffs1(const struct nf2_flash *flash, struct vfs *out)
 {
-    return make(flash, out, false);
+    return make(flash, out, false, CACHES);
 }
 
 const struct vfs_entry vfs_yaffs2_entry = {
@@ -415,6 +440,9 @@ const struct vfs_entry vfs_yaffs2_entry = {
     .version = "U-Boot 2023.01",
     .description = "YAFFS2, chunks of 1 KiB with 32 B of tags, blocks of 32 KiB, 10 caches, checkpoint and summaries; on NAND its pages, with tags in their spare bytes",
     .make = make_yaffs2,
+    .waives = VFS_WAIVES_NO_GHOST,
+    .settings = "caches",
+    .make_with = make_yaffs2_with,
 };
 
 const struct vfs_entry vfs_yaffs1_entry = {
@@ -422,4 +450,5 @@ const struct vfs_entry vfs_yaffs1_entry = {
     .version = "U-Boot 2023.01",
     .description = "the same in its first mode: chunks of 512 B with 16 B of tags, blocks of 16 KiB, marked before and after",
     .make = make_yaffs1,
+    .waives = VFS_WAIVES_NO_GHOST,
 };

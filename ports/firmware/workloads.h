@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * workloads.h - norbench's workloads straight over nf2fs.h, as they are in norbench/workload_*.c.
+ * workloads.h - norbench's workloads straight over nf2fs.h, as they are in norbench/workloads.
  * What they leave depends on the seed alone: on the board they run in tasks at once, on the host
  * one behind the other, and the files must be the same.
  */

@@ -20,6 +20,7 @@ from pathlib import Path
 PROGRAM = "norbench-cell"
 MORE_PROGRAMS = ("norbench-cell-gpl", "norbench-cell-own")     # the same with other peers: see peers/README.md
 NATIVE = "native"
+WITHOUT_IDLE = (NATIVE, "fatfs")                  # they do nothing in idle time
 JOBS_MAX = 2
 TIMEOUT_S = 1800
 SEED = 42
@@ -72,8 +73,16 @@ class Catalogue:
     workload_chips: dict[str, str] = field(default_factory=dict)    # the chip that a workload is defined on
     long: list[str] = field(default_factory=list)                   # workloads of minutes: run only where they are named
 
+    options: dict[str, list[str]] = field(default_factory=dict)     # what may stand behind a workload's name
+    settings: dict[str, list[str]] = field(default_factory=dict)    # and behind a file system's
+
     def chip_of(self, workload: str) -> str:
-        return self.workload_chips.get(workload, DEFAULT_CHIP)
+        return self.workload_chips.get(base_name(workload), DEFAULT_CHIP)
+
+
+def base_name(text: str) -> str:
+    """The name without its options: `wake` of `wake:count=1000`."""
+    return text.split(":")[0]
 
 
 def find_program(given: str | None = None) -> Path:
@@ -102,9 +111,10 @@ def find_program(given: str | None = None) -> Path:
 def read_catalogue(program: Path) -> Catalogue:
     """What the program and those beside it can run."""
     found = parse_catalogue(read_list(program))
-    for name, (_, text) in beside(program).items():
+    for name, (_, text, settings) in beside(program).items():
         found.file_systems.append(name)
         found.descriptions[name] = text
+        found.settings[name] = settings
     return found
 
 
@@ -117,21 +127,21 @@ def read_list(program: Path) -> dict:
 
 
 @lru_cache
-def beside(program: Path) -> dict[str, tuple[Path, str]]:
-    """The file systems that only a program beside this one has: that program, and what they are."""
+def beside(program: Path) -> dict[str, tuple[Path, str, list[str]]]:
+    """The file systems that only a program beside this one has: that program, what they are, and their settings."""
     known = set(parse_catalogue(read_list(program)).file_systems)
     found = {}
     for name in MORE_PROGRAMS:
         other = Path(program).with_name(name)
         if other.is_file():
             theirs = parse_catalogue(read_list(other))
-            found |= {fs: (other, theirs.descriptions.get(fs, "")) for fs in theirs.file_systems if fs not in known and fs not in found}
+            found |= {fs: (other, theirs.descriptions.get(fs, ""), theirs.settings.get(fs, [])) for fs in theirs.file_systems if fs not in known and fs not in found}
     return found
 
 
 def program_for(program: Path, fs: str) -> Path:
     """The program that runs this file system."""
-    return beside(Path(program)).get(fs, (program, ""))[0]
+    return beside(Path(program)).get(base_name(fs), (program,))[0]
 
 
 def parse_catalogue(value: dict) -> Catalogue:
@@ -144,6 +154,8 @@ def parse_catalogue(value: dict) -> Catalogue:
             found.descriptions[name] = str(item.get("description", ""))
             if item.get("long"):
                 found.long.append(name)
+            if item.get("options"):
+                found.options[name] = item["options"].split(",")
             if item.get("chip"):
                 found.workload_chips[name] = item["chip"]
             groups = item.get("groups", item.get("group", []))
@@ -163,6 +175,7 @@ def parse_catalogue(value: dict) -> Catalogue:
     for item in value.get("file_systems", value.get("fs", [])):
         found.file_systems.append(_name(item))
         if isinstance(item, dict):
+            found.settings[_name(item)] = [key for key in item.get("settings", "").split(",") if key]
             found.descriptions[_name(item)] = " ".join(str(item[key]) for key in ("version", "description") if key in item)
     return found
 
@@ -179,7 +192,8 @@ def expand(names: Iterable[str], catalogue: Catalogue) -> list[str]:
             members = [one for one in catalogue.workloads if one not in catalogue.long]
         elif name in catalogue.groups:
             members = catalogue.groups[name]
-        elif name in catalogue.workloads:
+        elif base_name(name) in catalogue.workloads:
+            check_options(name, catalogue.options, "option")
             members = [name]
         else:
             raise BenchError(f"no workload or group is named '{name}' (see `norbench list`)")
@@ -187,10 +201,23 @@ def expand(names: Iterable[str], catalogue: Catalogue) -> list[str]:
     return found
 
 
+def check_options(name: str, options: dict[str, list[str]], what: str) -> None:
+    """That the workload, or file system, has what stands behind its name; values are checked by the program."""
+    base, colon, rest = name.partition(":")
+    known = options.get(base, [])
+    for word in rest.split(",") if colon else []:
+        key, equals, value = word.partition("=")
+        if not (key and equals and value):
+            raise BenchError(f"'{name}': {what}s are written NAME:KEY=VALUE,KEY=VALUE")
+        if key not in known:
+            raise BenchError(f"{base} has no {what} '{key}'" + (f": it has {', '.join(known)}" if known else ""))
+
+
 def check_file_systems(names: Iterable[str], catalogue: Catalogue) -> list[str]:
     for name in names:
-        if name not in catalogue.file_systems:
-            raise BenchError(f"no file system is named '{name}': there are {', '.join(catalogue.file_systems)}")
+        if base_name(name) not in catalogue.file_systems:
+            raise BenchError(f"no file system is named '{base_name(name)}': there are {', '.join(catalogue.file_systems)}")
+        check_options(name, catalogue.settings, "setting")
     return list(dict.fromkeys(names))
 
 

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from . import bench, bench_choose, bench_compare, bench_cuts, bench_processor, bench_store, bench_sweep, bench_table, bench_validate
+from . import bench, bench_choose, bench_compare, bench_cuts, bench_elsewhere, bench_energy, bench_processor, bench_store, bench_sweep, bench_table, bench_validate
 from .bench_run import CellOption, MhzOption, names
 
 LIST_HELP = "Names with commas between."
@@ -145,11 +145,14 @@ def compare_command(
 def choose_command(
     workload: Annotated[Optional[str], typer.Option("--workload", "-w", help=f"Workloads or groups that are like yours. {LIST_HELP}")] = None,
     trace: Annotated[Optional[str], typer.Option("--trace", metavar="FILE", help="Your own application's calls (norbench record).")] = None,
+    rate: Annotated[Optional[list[str]], typer.Option("--rate", metavar="WORKLOAD=RATE", help="How often an operation of a workload is made: log32d=100/s, config='each 1 min'. Gives power and years; may be repeated, and names the workloads, too.")] = None,
+    limit: Annotated[str, typer.Option("--limit", help="What must be kept: ram=4096,code=40000,longest=20,years=5,mw=1 (bytes, ms).")] = "",
     chip: Annotated[str, typer.Option("--chip", "-c", help="Your chip: a name, a size as in w25q256/4M, or a file.")] = bench.DEFAULT_CHIP,
     fs: Annotated[str, typer.Option("--fs", "-f", help=f"Candidates; all: each that is built. {LIST_HELP}")] = "all",
     state: Annotated[str, typer.Option("--state", "-s", help=f"fresh, aged, aged75. {LIST_HELP}")] = "fresh,aged",
     processor: Annotated[bool, typer.Option("--processor", help="Count the file system's instructions on a Cortex-M4 too (make processor).")] = False,
     mhz: MhzOption = bench_processor.MHZ,
+    elsewhere: Annotated[bool, typer.Option("--elsewhere/--no-elsewhere", help="Put rows of LittleFS 3 that were measured elsewhere beside, where there are some.")] = True,
     rows_path: Annotated[Optional[str], typer.Option("--rows", metavar="FILE", help="Keep the rows here, and take from it what is there.")] = None,
     cuts_path: Annotated[Optional[str], typer.Option("--cuts", metavar="FILE", help="Rows of `norbench cuts`: what each candidate lost at power cuts.")] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1)] = os.cpu_count() or 1,
@@ -157,17 +160,26 @@ def choose_command(
     cell: CellOption = None,
 ) -> None:
     """Which file system for my chip and my workload? A table, and a sentence on each candidate's worst point."""
+    rates = tuple(bench_energy.parse_rate(one) for one in rate or [])
+    limits = bench_energy.parse_limits(limit)
+    workload = workload or ",".join(one.workload for one in rates) or None
     if bool(workload) == bool(trace):
-        raise typer.BadParameter("name either workloads (--workload) or a trace of your application (--trace)")
+        raise typer.BadParameter("name either workloads (--workload, --rate) or a trace of your application (--trace)")
     program = bench.find_program(cell)
     catalogue = bench.read_catalogue(program)
     systems = catalogue.file_systems if fs == "all" else bench.check_file_systems(names(fs), catalogue)
     bench.check_chips(program, [chip])
+    wanted = bench.expand(names(workload), catalogue) if workload else []
+    for one in rates:
+        if one.workload not in wanted:
+            raise typer.BadParameter(f"a rate is given for '{one.workload}', which is not among the workloads")
     sweep = bench_sweep.Sweep(names(workload) if workload else ["trace"], systems, [chip], bench.check_states(names(state)), more=more_arguments(False, "", trace), processor=processor)
     tasks = bench_sweep.tasks_of(sweep, sweep.cells(catalogue), program)
     rows = bench_choose.rows_for(tasks, rows_path, jobs, timeout, Bar)
+    if elsewhere and not trace:
+        rows += bench_elsewhere.beside(rows)
     cuts = bench.read_rows(cuts_path) if cuts_path else []
-    print(bench_choose.answer(rows, cuts, chip, mhz))
+    print(bench_choose.answer(rows, cuts, chip, mhz, rates, limits))
 
 
 def record_command(
@@ -227,10 +239,11 @@ def cuts_command(
     seed: Annotated[int, typer.Option("--seed", min=0)] = 1,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1)] = os.cpu_count() or 1,
     slice_: Annotated[bool, typer.Option("--slice", help="Few scripts.")] = False,
+    fs: Annotated[str, typer.Option("--fs", "-f", help=f"File systems; all: each that is built. {LIST_HELP}")] = "all",
     cell: CellOption = None,
 ) -> None:
     """Cut the power in calls of every file system that is built, and say which promises were broken."""
-    rows = bench_cuts.run(bench_cuts.programs(bench.find_program(cell)), cuts, seed, jobs, slice_)
+    rows = bench_cuts.run(bench_cuts.programs(bench.find_program(cell)), cuts, seed, jobs, slice_, [] if fs == "all" else names(fs))
     for row in rows:
         bench.append_row(out, row)
     print(bench_cuts.markdown(rows))

@@ -11,7 +11,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from . import bench, bench_bounds, bench_campaign, bench_cuts, bench_flame, bench_peers, bench_processor, bench_store, bench_studies, bench_table, figures
+from . import bench, bench_best, bench_bounds, bench_campaign, bench_cuts, bench_flame, bench_peers, bench_processor, bench_store, bench_studies, bench_table, bench_wake, bench_wear, figures
 from .bench_run import CellOption, MhzOption, names, print_tables, run_with_progress
 from .cli import run as run_application
 from .commands.app import every_command
@@ -27,16 +27,20 @@ app.callback()(every_command)
 bench_studies.register(app)
 bench_bounds.register(app)
 bench_campaign.register(app)
+bench_wear.register(app)
+bench_wake.register(app)
+bench_best.register(app)
 
 
 @app.command("run")
 def run_command(
-    workload: Annotated[str, typer.Option("--workload", "-w", help=f"Workloads or groups. {LIST_HELP}")] = "core",
+    workload: Annotated[Optional[str], typer.Option("--workload", "-w", help=f"Workloads or groups. {LIST_HELP} Default: core, or trace with --trace.")] = None,
     fs: Annotated[str, typer.Option("--fs", "-f", help=f"File systems. {LIST_HELP}")] = "native,nf2fs,littlefs",
     chip: Annotated[Optional[str], typer.Option("--chip", "-c", help=f"Chips. {LIST_HELP} Default: the workload's own, else {bench.DEFAULT_CHIP}.")] = None,
     state: Annotated[str, typer.Option("--state", "-s", help=f"fresh, aged, aged75. {LIST_HELP}")] = "fresh",
-    seed: Annotated[int, typer.Option("--seed", min=0)] = bench.SEED,
+    seed: Annotated[str, typer.Option("--seed", help="Seeds of contents, names and offsets. Of several, with commas between, the median is printed, with the spread where it is above 1%.")] = str(bench.SEED),
     maintain: Annotated[int, typer.Option("--maintain", min=0, metavar="US", help="Idle microseconds after each operation.")] = 0,
+    trace: Annotated[Optional[str], typer.Option("--trace", metavar="FILE", help="The recorded calls of an application (norbench record).")] = None,
     processor: Annotated[bool, typer.Option("--processor", help="Count the file system's instructions on a Cortex-M4 too (make processor).")] = False,
     mhz: MhzOption = bench_processor.MHZ,
     json_path: Annotated[Optional[str], typer.Option("--json", metavar="FILE", help="Append rows to this file, as JSON lines.")] = None,
@@ -53,12 +57,12 @@ def run_command(
     systems = bench.check_file_systems(names(fs), catalogue)
     states = bench.check_states(names(state))
     bench.check_chips(program, names(chip) if chip else [])
-    cells = [bench.Cell(system, one_chip, one, one_state, seed, maintain) for one_state in states
-             for one in bench.expand(names(workload), catalogue)
+    cells = [bench.Cell(system, one_chip, one, one_state, one_seed, maintain) for one_state in states for one_seed in bench_campaign.numbers(seed, "seeds")
+             for one in bench.expand(names(workload or ("trace" if trace else "core")), catalogue)
              for one_chip in (names(chip) if chip else [catalogue.chip_of(one)]) for system in systems]
     if not cells:
         raise typer.BadParameter("nothing to run")
-    rows = run_with_progress(cells, program, jobs, timeout, json_path, processor)
+    rows = run_with_progress(cells, program, jobs, timeout, json_path, processor, bench_campaign.more_arguments(False, "", trace))
     print_tables(rows, mhz)
     if not all(bench.is_good(row) for row in rows):
         raise typer.Exit(1)
@@ -153,7 +157,7 @@ def figures_command(
     long: Annotated[bool, typer.Option("--long", help="Run the long cells too (hours).")] = False,
     output: Annotated[str, typer.Option("--output", metavar="FILE", help="Where the page goes; - to print it only.")] = "docs/FIGURES.md",
     readme: Annotated[str, typer.Option("--readme", metavar="FILE", help="Its block between the figures marks is replaced.")] = "README.md",
-    gate: Annotated[Optional[str], typer.Option("--gate", help=f"Only these gates. {LIST_HELP}")] = None,
+    gate: Annotated[Optional[str], typer.Option("--gate", help=f"Only these gates; wear-*: all that begin so. {LIST_HELP}")] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=bench.JOBS_MAX)] = bench.JOBS_MAX,
     timeout: Annotated[int, typer.Option("--timeout", min=1, help="Seconds for one cell.")] = bench.TIMEOUT_S,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if a gate is not met.")] = False,

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import csv
 import html
+import math
 import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import bench, bench_cuts, bench_flame, bench_processor
+from . import bench, bench_cuts, bench_elsewhere, bench_flame, bench_processor
 
 TEMPLATE = Path(__file__).with_name("bench_page.html")
-ELSEWHERE = "norbench/measured_elsewhere.csv"
+ELSEWHERE = "norbench/data/measured_elsewhere.csv"
 PALETTE = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf")
 MAPS_MAX = 6                    # rows whose maps are shown
 WEAR_WIDTH = 64                 # columns of a wear map
@@ -61,17 +62,114 @@ def place(row: bench.Row) -> str:
 
 # ---- sections ----
 
+YARDSTICK = bench.NATIVE        # no file system: its time is shown, and nobody is measured against it
+
+
+def time_text(us: float) -> str:
+    """In a unit that fits: 640 us, 42.7 ms, 5.5 s, 4.6 min."""
+    for unit, size in (("min", 60e6), ("s", 1e6), ("ms", 1e3)):
+        if us >= size * (2 if unit == "min" else 1):
+            return f"{us / size:,.1f} {unit}"
+    return f"{us:,.0f} us"
+
+
+def factors(rows: list[bench.Row]) -> dict[str, dict[str, float]]:
+    """For each workload (and state) the time of each file system, in times that of the fastest one; workloads that only one ran are left out."""
+    found: dict[str, dict[str, float]] = {}
+    for row in rows:
+        found.setdefault(place(row), {})[row["fs"]] = row["time_us"]
+    kept = {}
+    for name, times_of in found.items():
+        real = {fs: us for fs, us in times_of.items() if fs != YARDSTICK and us > 0}
+        if len(real) > 1:
+            least = min(real.values())
+            kept[name] = {fs: us / least for fs, us in times_of.items() if us > 0}
+    return kept
+
+
 def times(rows: list[bench.Row]) -> Section:
-    """For each chip the time of every workload, one bar a file system."""
+    """For each chip a row of dots for each workload: how many times as long as the fastest file system, sorted."""
     figures = []
     for chip in dict.fromkeys(row["chip"] for row in rows):
-        mine = of(rows, chip=chip)
-        places = list(dict.fromkeys(place(row) for row in mine))
-        traces = [{"type": "bar", "name": fs, "orientation": "h", "y": [place(row) for row in of(mine, fs=fs)], "x": [row["time_us"] / 1000 for row in of(mine, fs=fs)]}
-                  for fs in systems_of(mine)]
-        layout = {"xaxis": {"type": "log", "title": {"text": "flash time, ms"}}, "yaxis": {"categoryorder": "array", "categoryarray": places[::-1]}, "barmode": "group"}
-        figures.append(Figure(chip, "Page convention, typical times, fast reads.", traces, layout, 140 + 13 * len(mine)))
-    return Section("Time", "How long the flash works; a shorter bar is better. The axis is logarithmic.", figures)
+        mine = [row for row in of(rows, chip=chip) if not row.get("maintain_budget_us")]
+        found = factors(mine)
+        if not found:
+            continue
+        least = {name: min((row for row in mine if place(row) == name and row["fs"] != YARDSTICK and row["time_us"] > 0), key=lambda row: row["time_us"]) for name in found}
+        order = sorted(found, key=lambda name: max(factor for fs, factor in found[name].items() if fs != YARDSTICK))
+        label = {name: f"{name}: {least[name]['fs']} {time_text(least[name]['time_us'])}" for name in order}
+        traces = []
+        for fs in systems_of(mine):
+            here = [name for name in order if fs in found[name]]
+            traces.append({"type": "scatter", "mode": "markers", "name": fs, "y": [label[name] for name in here], "x": [found[name][fs] for name in here],
+                           "text": [f"{fs}: {found[name][fs]:.2f} times" for name in here], "hoverinfo": "text+y",
+                           "marker": {"size": 11, "symbol": "line-ns-open" if fs == YARDSTICK else "circle", "line": {"width": 1}}})
+        most = max(factor for one in found.values() for factor in one.values())
+        ticks = [tick for tick in (0.01, 0.1, 1, 2, 5, 10, 20, 50, 100, 1000, 10_000, 100_000) if tick <= 2 * most]
+        layout = {"xaxis": {"type": "log", "title": {"text": "times the fastest file system (logarithmic)"}, "tickvals": ticks, "ticktext": [f"{tick:,g} x" for tick in ticks], "automargin": True},
+                  "yaxis": {"categoryorder": "array", "categoryarray": [label[name] for name in order], "automargin": True, "gridcolor": "rgba(128,128,128,.25)"}}
+        figures.append(Figure(chip, "Each line names the fastest file system and its flash time; the further to the right a dot lies, the longer. A tick mark is raw flash, which is no file system.",
+                              traces, layout, 150 + 22 * len(order)))
+    return Section("Time", "Times the fastest: page convention, typical times, fast reads.", figures)
+
+
+def mean_factor(values: list[float]) -> float:
+    return math.exp(sum(math.log(value) for value in values) / len(values))
+
+
+def verdict_lines(rows: list[bench.Row], cuts: list[bench.Row]) -> list[tuple[bool, str]]:
+    """What passed and what failed, in a line each."""
+    bad = [row for row in rows if not bench.is_good(row)]
+    lines = [(not bad, f"{len(rows) - len(bad)} of {len(rows)} rows ran to their end and were compared byte by byte")]
+    lines += [(False, f"{row['fs']}, {place(row)}, {row.get('chip', '')}: {row.get('error') or row.get('status')}") for row in bad[:8]]
+    if len(bad) > 8:
+        lines.append((False, f"and {len(bad) - 8} rows more"))
+    for fs in dict.fromkeys(row["fs"] for row in cuts):
+        mine = [row for row in cuts if row["fs"] == fs]
+        lost, made = sum(row["any"] for row in mine), sum(row["cuts"] for row in mine)
+        waived = sum(row.get("any_waived", 0) for row in mine)
+        if all(len(row.get("waives", [])) == len(row["broken"]) for row in mine):
+            lines.append((False, f"{fs}: it is not made for power cuts: {waived} of {made} lost or damaged something"))
+            continue
+        lines.append((lost == 0, f"{fs}: {lost} of {made} power cuts broke a promise" + (f"; {waived} more broke what it does not promise" if waived else "")))
+    return lines
+
+
+def chip_answer(rows: list[bench.Row], chip: str) -> tuple[str, list[list]]:
+    """A sentence, and a line for each file system."""
+    mine = [row for row in of(rows, chip=chip) if not row.get("maintain_budget_us")]
+    found = factors(mine)
+    systems = [fs for fs in systems_of(mine) if fs != YARDSTICK and any(fs in one for one in found.values())]
+    if not systems:
+        return "", []
+    shared = [one for one in found.values() if all(fs in one for fs in systems)]
+    mean = {fs: mean_factor([one[fs] for one in shared]) if shared else float("nan") for fs in systems}
+    wins = {fs: sum(one[fs] <= 1 for one in found.values() if fs in one) for fs in systems}
+    order = sorted(systems, key=lambda fs: (mean[fs] if shared else 0, -wins[fs]))
+    lines = []
+    for fs in order:
+        here = {name: one[fs] for name, one in found.items() if fs in one}
+        worst = max(here, key=here.get)
+        longest = max(of(mine, fs=fs), key=lambda row: row.get("worst_call_us", 0))
+        lines.append([fs, f"{wins[fs]} of {len(here)}", f"{mean[fs]:.2f}" if shared else "-", f"{here[worst]:,.1f} ({worst})", f"{time_text(longest.get('worst_call_us', 0))} ({place(longest)})",
+                      f"{max(row.get('ram_bytes', 0) for row in of(mine, fs=fs)):,}"])
+    first, text = order[0], f"{chip}: of {len(found)} workloads {order[0]} is the fastest in {wins[order[0]]}"
+    if shared and len(order) > 1:
+        text += f"; over the {len(shared)} that all ran, {order[1]} takes {mean[order[1]] / mean[first]:,.1f} times as long in the geometric mean"
+    return text + ".", lines
+
+
+def answers(rows: list[bench.Row], mine: list[bench.Row], cuts: list[bench.Row]) -> Section:
+    """On top: which one, and what passed."""
+    head = ["file system", "fastest in", "times the fastest, mean", "at worst", "longest call", "RAM, bytes"]
+    parts = []
+    for number, chip in enumerate(dict.fromkeys(row["chip"] for row in mine)):
+        text, lines = chip_answer(mine, chip)
+        if lines:
+            parts.append(f"<p><strong>{html.escape(text)}</strong></p>" + table(head, lines, f"answer{number}"))
+    checks = "".join(f'<li>{"&#10003;" if passed else "&#10007;"} {html.escape(text)}</li>' for passed, text in verdict_lines(rows, cuts))
+    return Section("The answer", "Which file system for this chip and these workloads. What matters more than the sum, such as the longest call or RAM, stands beside it; `norbench choose` weighs rates and limits.",
+                   body="".join(parts) + f'<ul class="checks">{checks}</ul>')
 
 
 def conventions(rows: list[bench.Row]) -> Section:
@@ -244,7 +342,10 @@ def elsewhere(root: Path) -> Section:
     head = ["file system", "workload", "mode", "status", "pages programmed", "erases of 4 KiB", "pages read", "time, ms", "longest call, ms"]
     thousand = lambda text: f"{int(text) / 1000:.1f}" if text.isdigit() else "-"
     lines = [[row["fs"], row["workload"], row["mode"], row["status"], row["pg_pages"], row["erases"], row["rd_pages"], thousand(row["total_us_fast"]), thousand(row["worst_call_us_fast"])] for row in rows]
-    return Section("Measured elsewhere, not run here", "SPIFFS, JesFS and FileX with LevelX are in no package registry. These rows were measured once on another counting chip, apart from "
+    number = lambda row, key, scale=1: f"{row[key] / scale:.{1 if scale > 1 else 0}f}" if key in row else "-"
+    lines += [[row["fs"], row["workload"], f"{row['mode']}, {row['state']}", row["status"], number(row, "program_pages"), number(row, "erases"), number(row, "read_pages"), number(row, "time_us", 1000),
+               number(row, "worst_call_us", 1000)] for row in bench_elsewhere.read(root)]
+    return Section("Measured elsewhere, not run here", f"SPIFFS, JesFS, FileX with LevelX, and LittleFS 3 ({bench_elsewhere.VERSION}; behind this benchmark) are in no package registry. The rows of the first three were measured once on another counting chip, apart from "
                    "this project; 64 KiB blocks were charged as 16 erases of 4 KiB. They stand for themselves and are in no plot.", body=table(head, lines, "elsewhere"))
 
 
@@ -280,7 +381,8 @@ def plotly_source() -> str:
 
 def sections_of(rows: list[bench.Row], stacks: dict[str, dict], root: Path, mhz: float = bench_processor.MHZ) -> list[Section]:
     mine = good(rows)
-    made = [times(mine), conventions(mine), throughputs(mine), latencies(mine), amplification(mine), memory(mine), processors(mine, mhz), maps(mine), flames(stacks),
+    cuts = [row for row in rows if bench_cuts.is_cuts(row)]
+    made = [answers([row for row in rows if not bench_cuts.is_cuts(row)], mine, cuts), times(mine), conventions(mine), throughputs(mine), latencies(mine), amplification(mine), memory(mine), processors(mine, mhz), maps(mine), flames(stacks),
             cuts_section([row for row in rows if bench_cuts.is_cuts(row)]), all_rows([row for row in rows if not bench_cuts.is_cuts(row)], mhz), elsewhere(root)]
     return [one for one in made if one.figures or one.body and ("<td>" in one.body or "<li>" in one.body)]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from . import bench
 
-MEASURED_ELSEWHERE = "in no registry; its figures in norbench/measured_elsewhere.csv were measured apart from this project"
+MEASURED_ELSEWHERE = "in no registry; its figures in norbench/data/measured_elsewhere.csv were measured apart from this project"
 
 
 @dataclass(frozen=True)

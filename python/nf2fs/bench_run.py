@@ -17,7 +17,15 @@ TABLE_WIDTH = 160
 
 
 def names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+    """The names of a list with commas between. Options of a name have commas, too: "wake:count=9,end=cut,config" are two names."""
+    found: list[str] = []
+    for word in (part.strip() for part in text.split(",")):
+        is_option = bool(found) and ":" in found[-1] and "=" in word and ":" not in word.split("=")[0]
+        if is_option:
+            found[-1] += f",{word}"
+        elif word:
+            found.append(word)
+    return found
 
 
 def table_console() -> Console:
@@ -32,13 +40,14 @@ def print_tables(rows: list[bench.Row], mhz: float = bench_processor.MHZ) -> Non
         print(line)
 
 
-def run_both(program, cell: bench.Cell, timeout_s: int) -> bench.Row:
+def run_both(program, cell: bench.Cell, more: list[str], timeout_s: int) -> bench.Row:
     """The cell's row with the instructions of its file system."""
-    row = bench.run_cell(program, cell, timeout_s)
-    return row | bench_processor.measure(bench.program_for(program, cell.fs), cell.fs, cell.arguments(), row, timeout_s)
+    row = bench.run_arguments(program, cell, more, timeout_s)
+    return row | bench_processor.measure(bench.program_for(program, cell.fs), cell.fs, [*cell.arguments(), *more], row, timeout_s)
 
 
-def run_with_progress(cells: list[bench.Cell], program, jobs: int, timeout_s: int, json_path: str | None, processor: bool = False) -> list[bench.Row]:
+def run_with_progress(cells: list[bench.Cell], program, jobs: int, timeout_s: int, json_path: str | None, processor: bool = False,
+                      more: list[str] | None = None) -> list[bench.Row]:
     """Runs cells with a bar on a terminal (lines elsewhere) and appends each row to `json_path`."""
     screen = Console(stderr=True, highlight=False, markup=False)
     rows: list[bench.Row] = []
@@ -47,7 +56,7 @@ def run_with_progress(cells: list[bench.Cell], program, jobs: int, timeout_s: in
                     console=screen, transient=True, disable=not screen.is_terminal)
     with bars:
         task = bars.add_task("", total=total)
-        for cell, row in bench.run_cells(cells, lambda one: (run_both if processor else bench.run_cell)(program, one, timeout_s), jobs,
+        for cell, row in bench.run_cells(cells, lambda one: (run_both if processor else bench.run_arguments)(program, one, more or [], timeout_s), jobs,
                                          lambda one: bars.update(task, description=str(one))):
             rows.append(row)
             bars.advance(task)

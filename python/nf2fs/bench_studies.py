@@ -76,8 +76,8 @@ def finish(rows: list[bench.Row]) -> None:
 
 
 def idle_for(fs: str, idle_us: int) -> int:
-    """Only this library has idle work: the others have one row."""
-    return idle_us if fs == "nf2fs" else 0
+    """File systems without idle work of their own have one row."""
+    return 0 if bench.base_name(fs) in bench.WITHOUT_IDLE else idle_us
 
 
 # ---- commands ----

@@ -6,10 +6,10 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
-from . import bench_processor
-from .bench import Row, is_good
+from . import bench_energy, bench_processor
+from .bench import Row, is_good, row_key
 
-HEADINGS = ("workload", "state", "fs", "time ms", "x native", "programs", "KB programmed", "pages read",
+HEADINGS = ("workload", "state", "fs", "time ms", "x native", "mJ", "programs", "KB programmed", "pages read",
             "erases", "KB consumed", "worst call ms", "status")
 TEXT_COLUMNS = {"workload", "state", "fs", "status"}
 
@@ -43,6 +43,37 @@ def status_text(row: Row) -> str:
     return f"{status}: {row['error']}" if row.get("error") else status
 
 
+SPREAD_SHOWN = 0.01             # of the median; less is not worth a word
+
+
+def merge_seeds(rows: list[Row]) -> list[Row]:
+    """Of rows that differ in their seed alone the median one by time, with the spread of all; a row that failed comes before others."""
+    groups: dict[tuple, list[Row]] = {}
+    for row in rows:
+        key = row_key(row)
+        groups.setdefault((*key[:4], *key[5:]), []).append(row)
+    return [_merged(group) for group in groups.values()]
+
+
+def _merged(group: list[Row]) -> Row:
+    failed = [row for row in group if not is_good(row)]
+    if len(group) == 1 or failed:
+        return failed[0] if failed else group[0]
+    ordered = sorted(group, key=lambda row: row.get("time_us") or 0)
+    middle = ordered[len(ordered) // 2]
+    times = [row.get("time_us") or 0 for row in ordered]
+    return {**middle, "seeds": len(group), "spread": (times[-1] - times[0]) / 2 / middle["time_us"] if middle.get("time_us") else 0}
+
+
+def spread_text(row: Row) -> str:
+    return f" ±{100 * row['spread']:.0f}%" if row.get("spread", 0) > SPREAD_SHOWN else ""
+
+
+def energy_text(row: Row) -> str:
+    value = bench_energy.energy_mj(row)
+    return "-" if value is None else number(value, 2 if value < 10 else 1 if value < 1000 else 0)
+
+
 def headings(rows: list[Row], mhz: float) -> tuple[str, ...]:
     """With the processor's columns where it was asked for."""
     return (*HEADINGS[:-1], "M instr.", f"flash + {mhz:g} MHz ms", "KiB code", HEADINGS[-1]) if bench_processor.is_asked(rows) else HEADINGS
@@ -64,8 +95,8 @@ def processor_notes(rows: list[Row], mhz: float) -> list[str]:
 
 def cells_of(row: Row, asked: bool = False, mhz: float = bench_processor.MHZ) -> list[str]:
     ratio = row.get("ratio_native")
-    return [row["workload"], row.get("state", "fresh"), row["fs"], milliseconds(row.get("time_us")),
-            number(ratio, 2), number(row.get("program_pages")), kilobytes(row.get("program_bytes")),
+    return [row["workload"], row.get("state", "fresh"), row["fs"], milliseconds(row.get("time_us")) + spread_text(row),
+            number(ratio, 2), energy_text(row), number(row.get("program_pages")), kilobytes(row.get("program_bytes")),
             number(row.get("read_pages")), number(erases(row)), kilobytes(row.get("consumed_bytes")),
             milliseconds(row.get("worst_call_us")), *(processor_cells(row, mhz) if asked else []), status_text(row)]
 
@@ -82,7 +113,7 @@ def sort_rows(rows: list[Row]) -> list[Row]:
 
 def by_chip(rows: list[Row]) -> dict[str, list[Row]]:
     chips: dict[str, list[Row]] = {}
-    for row in sort_rows(rows):
+    for row in sort_rows(merge_seeds(rows)):
         chips.setdefault(row.get("chip", ""), []).append(row)
     return chips
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from . import bench
 from .bench_table import markdown_row, markdown_rule
 
-PUBLISHED = "norbench/published.toml"
-ELSEWHERE = "norbench/measured_elsewhere.csv"
+PUBLISHED = "norbench/data/published.toml"
+ELSEWHERE = "norbench/data/measured_elsewhere.csv"
 CLOSE = 0.02
 PROGRAM_PAGE_US, READ_PAGE_US = 300, 4     # of is25le01g
 # The names of the file systems and workloads there and here.
@@ -26,8 +26,8 @@ WORKLOADS = {"Create100": "create", "Create32": "create32", "Read32": "read32", 
              "Health100": "health100"}
 FIGURES = (("pages programmed", "pg_pages", "program_pages"), ("bytes programmed", "pg_bytes", "program_bytes"), ("erases of 4 KiB", "erases", "erases"), ("bytes read", "rd_bytes", "read_bytes"),
            ("pages read", "rd_pages", "read_pages"))
-DIFFERENCES = "norbench/differences.toml"
-NO_REASON = "**not explained**: nothing in norbench/differences.toml fits"
+DIFFERENCES = "norbench/data/differences.toml"
+NO_REASON = "**not explained**: nothing in norbench/data/differences.toml fits"
 # Overwrites of a file on a chip of 16 MiB, twice its size overwritten before: compared for each MiB, as the lengths of the runs differ.
 STEADY = {"P004r16K": "ow16k-50", "P004r4K": "ow4k-50", "P004r1K": "ow1k-50", "P004r256": "ow256-50", "P004ws25": "ow4k-25", "P004ws75": "ow4k-75", "P004ws90": "ow4k-90"}
 STEADY_MODE = "durable+warm2"
@@ -233,9 +233,9 @@ def page(root: Path, rows: list[bench.Row], catalogue: bench.Catalogue) -> str:
              "## What papers print", "", *published_table(values), "",
              "Times of the NF2FS paper were taken on a board and contain its processor and bus; here the flash alone is charged.", "",
              "## What was measured elsewhere", "",
-             "The same workloads at the same seed with an independent harness (norbench/measured_elsewhere.csv). Of each file system the rows that were run here too, and in how many of them "
+             "The same workloads at the same seed with an independent harness (norbench/data/measured_elsewhere.csv). Of each file system the rows that were run here too, and in how many of them "
              f"each figure is within {CLOSE:.0%} (or one operation).", "", *agreement_table(found), "",
-             "Each row of which a figure differs by more, and why (norbench/differences.toml):", "", *differing_table(differences(found, known_differences(root))), "",
+             "Each row of which a figure differs by more, and why (norbench/data/differences.toml):", "", *differing_table(differences(found, known_differences(root))), "",
              *YAFFS_CACHE.split("\n"), "",
              "## Steady overwrites", "",
              "The random overwrites of \"Comparing 4 Popular Embedded File Systems\", whose figures are printed as plots alone, on a chip of 16 MiB, beside the rows of the independent harness. Both overwrote "

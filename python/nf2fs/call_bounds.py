@@ -51,6 +51,16 @@ def short_runs(catalogue: Catalogue, workload: str) -> list[Run]:
         return [run("w25q80", "--part", "8")]
     if group == "lifespan":
         return [run("w25q80", mean=3)]
+    if group == "wake":
+        return [Run(Cell(FS, "w25q80", f"{workload}:count=500,end={end}")) for end in ("cut", "unmount")]
+    if group == "wear":
+        return [Run(Cell(FS, "w25q256/512K", f"{workload}:end={end}", mean=5)) for end in ("none", "cut")]
+    if group == "phase":
+        return [run("w25q80")]
+    if group == "age":
+        return [Run(Cell(FS, "w25q80", f"{workload}:count=3000,fill={fill}")) for fill in (40, 70)]
+    if group == "firstwrite":
+        return [Run(Cell(FS, "w25q80", f"{workload}:count=100,fill={fill}")) for fill in (20, 60)]
     if group == "space":
         return [run("w25q80" if workload in catalogue.long else "w25q256/4M")]
     if group == "latency":
@@ -70,6 +80,16 @@ def long_runs(catalogue: Catalogue, workload: str) -> list[Run]:
         return [Run(Cell(FS, chip, workload), ("--part", part)) for chip, part in ((own, "8"), ("w25q80", "8"))]
     if group == "lifespan":
         return [Run(Cell(FS, chip, workload, maintain_us=idle)) for chip, idle in (("w25q80", 0), ("w25q80", IDLE_US), ("w25q256/4M", 0))]
+    if group == "wake":
+        return [Run(Cell(FS, chip, f"{workload}:end={end}")) for chip in ("w25q80", "w25q256") for end in ("cut", "unmount")]
+    if group == "wear":
+        return [Run(Cell(FS, "w25q80", f"{workload}:end={end}", maintain_us=idle), ()) for end in ("none", "cut") for idle in (0, IDLE_US)]
+    if group == "age":
+        return [Run(Cell(FS, "w25q80", f"{workload}:count=50000,fill={fill}")) for fill in (40, 75)]
+    if group == "firstwrite":
+        return [Run(Cell(FS, "w25q256/4M", f"{workload}:fill={fill}")) for fill in (20, 50, 85)]
+    if group == "phase":
+        return [Run(Cell(FS, "w25q256/4M", workload, maintain_us=idle)) for idle in (0, IDLE_US)]
     if group == "space":
         return [Run(Cell(FS, chip, workload)) for chip in ("w25q256/4M", "w25q80")]
     if group == "latency":

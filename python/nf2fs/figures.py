@@ -9,12 +9,13 @@ import sys
 from pathlib import Path
 
 from . import target
-from .bench import NATIVE, Catalogue, Cell, Row, is_good, row_key
+from .bench import NATIVE, Catalogue, Cell, Row, base_name, is_good, row_key
 from .bench_table import erases, markdown_row, markdown_rule, milliseconds, number
 from .gates import OURS, PEER, Gate, GateError, Outcome, check_gates, find_row, judge, load_gates, load_unmeasured
 
 __all__ = ["GateError", "check_gates", "load_gates"]
 
+STRONG = "yaffs2"                # the peer that is strong, with the RAM that it takes
 BEGIN, END = "<!-- figures:begin -->", "<!-- figures:end -->"
 MACHINE_OPTIONS = ("--json", "--cell", "--jobs", "-j", "--output", "--readme", "--timeout", "--with")
 # Microseconds to erase one consumed byte with the smallest erase of a chip.
@@ -60,8 +61,7 @@ def cells_for(gates: list[Gate], catalogue: Catalogue, long: bool = False) -> tu
                 absent.append(gate.workload)
             continue
         for system in systems:
-            idle = 0 if system == PEER else gate.maintain_us     # it has no idle work: one row serves for all
-            cell = Cell(system, gate.chip, gate.workload, gate.state, maintain_us=idle, mean=gate.mean)
+            cell = Cell(system, gate.chip, gate.workload, gate.state, maintain_us=gate.maintain_us, mean=gate.mean)
             if cell not in cells:
                 cells.append(cell)
     return cells, absent
@@ -76,8 +76,9 @@ def without(cells: list[Cell], rows: list[Row]) -> list[Cell]:
 def used_cells(catalogue: Catalogue) -> list[Cell]:
     """The cells of the table of used chips."""
     systems = [name for name in (NATIVE, OURS, PEER) if name in catalogue.file_systems]
-    return [Cell(system, catalogue.chip_of(workload), workload, state) for state in USED_STATES
+    used = [Cell(system, catalogue.chip_of(workload), workload, state) for state in USED_STATES
             for workload in USED_WORKLOADS if workload in catalogue.workloads for system in systems]
+    return used + [Cell(STRONG, catalogue.chip_of(workload), workload) for workload in README_WORKLOADS if workload in catalogue.workloads and STRONG in catalogue.file_systems]
 
 
 def target_rows(gates: list[Gate], root: Path | None = None) -> list[Row]:
@@ -218,7 +219,7 @@ def target_lines(rows: list[Row]) -> list[list[str]]:
         return []
     values = (("RAM with one open file", "ram_bytes", "ram_bytes"), ("stack", "stack_bytes", "stack_bytes"),
               ("code, Cortex-M4, -Os", "code_bytes_all / 1024", "code_bytes_all"))
-    return [[name, size_text(row, key), size_text(peer, key) if is_good(peer) else number_of(stated.get(measure, "")), "-", "", ""]
+    return [[name, size_text(row, key), size_text(peer, key) if is_good(peer) else number_of(stated.get(measure, "")), "-", "-", "-", "", ""]
             for name, measure, key in values]
 
 
@@ -234,13 +235,29 @@ def number_of(stated: str) -> str:
     return f"{value}{'' if value.endswith('B') else ' B'}, stated" if value else "-"
 
 
+def best_row(rows: list[Row], workload: str, peer: str = PEER) -> Row | None:
+    """The row of the peer's settings with the least time (`norbench best` made them); nothing where no settings were tried."""
+    found = [row for row in rows if base_name(row["fs"]) == peer and row["workload"] == workload and row.get("state", "fresh") == "fresh" and is_good(row)
+             and row.get("chip") == "w25q256" and not row.get("maintain_budget_us")]
+    return min(found, key=lambda row: row["time_us"]) if any(":" in row["fs"] for row in found) else None
+
+
+def best_settings(rows: list[Row], workloads: dict[str, str]) -> list[str]:
+    """Which settings those are, and what RAM they take."""
+    found = [(name, best_row(rows, workload)) for workload, name in workloads.items()]
+    words = [f"{name}: `{row['fs']}` ({number(row['ram_bytes'])} B)" for name, row in found if row is not None]
+    return ["", f"LittleFS at its best: of the settings that `norbench best littlefs` tries, for each row alone, and the RAM that they take: {'; '.join(words)}. "
+            "LittleFS, defaults: read and prog 16 B, cache and lookahead 256 B, blocks of 4 KiB. YAFFS2 takes tens of kilobytes of RAM."] if words else []
+
+
 def readme_table(rows: list[Row], workloads: dict[str, str] = README_WORKLOADS) -> str:
     """What makes someone choose: times of NF2FS, LittleFS and raw flash, on a fresh and on a used chip, and what each costs."""
-    headings = ("W25Q256, 32 MiB", "NF2FS", "LittleFS", "raw flash", "NF2FS, used chip", "LittleFS, used chip")
+    headings = ("W25Q256, 32 MiB", "NF2FS", "LittleFS, defaults", "LittleFS at its best", "YAFFS2", "raw flash", "NF2FS, used chip", "LittleFS, used chip")
     lines = [markdown_row(list(headings)), markdown_rule(headings, {headings[0]})]
 
     def add(name: str, workload: str, key: str) -> None:
-        fresh = [row_of(rows, system, workload) for system in (OURS, PEER, NATIVE)]
+        fresh = [row_of(rows, system, workload) for system in (OURS, PEER, STRONG, NATIVE)]
+        fresh.insert(2, best_row(rows, workload))
         used = [row_of(rows, system, workload, USED_STATES[0]) for system in (OURS, PEER)]
         if any(row is not None for row in fresh):
             lines.append(markdown_row([name, *(time_text(row, key) for row in (*fresh, *used))]))
@@ -249,7 +266,7 @@ def readme_table(rows: list[Row], workloads: dict[str, str] = README_WORKLOADS) 
         add(name, workload, "time_us")
     add("longest single call of those 2,000 updates", "rwrite2000", "worst_call_us")
     add("longest single call of those appends", "log32d", "worst_call_us")
-    return "\n".join([*lines, *(markdown_row(line) for line in target_lines(rows))])
+    return "\n".join([*lines, *(markdown_row(line) for line in target_lines(rows)), *best_settings(rows, workloads)])
 
 
 def replace_block(path: str, table: str) -> bool:

@@ -8,6 +8,7 @@ items of lists and max, min, sum, len are allowed, and nothing else.
 from __future__ import annotations
 
 import ast
+import fnmatch
 import operator
 import tomllib
 from dataclasses import dataclass
@@ -88,9 +89,9 @@ def load_gates(path: Path = GATES_FILE, only: list[str] | None = None) -> list[G
     if only is None:
         return gates
     for name in only:
-        if name not in known:
+        if not fnmatch.filter(known, name):
             raise GateError(f"no gate is named '{name}'")
-    return [gate for gate in gates if gate.id in only]
+    return [gate for gate in gates if any(fnmatch.fnmatchcase(gate.id, name) for name in only)]
 
 
 def load_unmeasured(path: Path = GATES_FILE) -> list[str]:
@@ -162,7 +163,7 @@ def _key(row: Row, key: str):
 # ---- judging ----
 
 def find_row(rows: list[Row], gate: Gate, fs: str) -> Row | None:
-    """The last row of the gate's cell. A peer without idle work has one row, whatever the idle time."""
+    """The last row of the gate's cell; of a peer that was not measured with idle time the one without."""
     found = _last_row(rows, gate, fs, gate.maintain_us)
     return found if found is not None or fs != PEER else _last_row(rows, gate, fs, 0)
 

@@ -35,13 +35,13 @@ def measure(root: Path, fs: str = "nf2fs") -> dict | None:
             core = (target_build.littlefs(littlefs) if fs == "littlefs" else
                     target_build.nf2fs(sorted((root / "src").glob("*.c")), [root / "include", root / "src"]))
             settings = tomllib.loads((root / "target" / "size.toml").read_text(encoding="utf-8"))
-            most, everything = (target_size.measure_program(build, core, settings, name) for name in ("most", "all"))
+            most, everything, reading = (target_size.measure_program(build, core, settings, name) for name in ("most", "all", "read"))
             ram = target_size.measure_ram(build, core, settings)
             larger = {"ram_bytes_512": sum(target_build.sizes(build, core, RAM_512))} if fs == "nf2fs" else {}
     except target_build.Failure as failure:
         return {**row, "status": "failed", "verified": False, "error": str(failure).splitlines()[0][:200]}
     return row | {
-        "code_bytes": most["code"], "code_bytes_all": everything["code"],
+        "code_bytes": most["code"], "code_bytes_all": everything["code"], "code_bytes_read": reading["code"],
         "ram_bytes": ram["volume"]["bytes"] + ram["file"]["bytes"], **larger, **stack_of(everything["stack"]),
     }
 

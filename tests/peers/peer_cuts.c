@@ -52,7 +52,8 @@ struct figures {                    /* of a file system on a chip, from one proc
     uint64_t calls, cuts, unreached, seconds;       /* seconds: cuts in what came after the first one */
     uint64_t broken[PROMISE_COUNT], until_write[PROMISE_COUNT], checked[PROMISE_COUNT];
     uint64_t tears[TEAR_COUNT], tears_broken[TEAR_COUNT][PROMISE_COUNT], tears_any[TEAR_COUNT];
-    uint64_t any;                   /* cuts that broke something */
+    uint64_t any;                   /* cuts that broke a promise that the file system makes */
+    uint64_t any_waived;            /* cuts that broke no other promises than those that it does not make */
     uint64_t mount_us, write_us, mounts_erasing, violations;
     uint64_t full;                  /* calls that were refused for want of space, without a cut */
     struct example example[EXAMPLES];
@@ -166,8 +167,19 @@ static bool new_kind(const struct figures *figures, const char *text)
     return like < 2;
 }
 
-static void count(struct figures *figures, const struct outcome *outcome, enum tear tear, const char *at)
+/* A bit for each promise that the file system does not make. */
+static unsigned waived(const struct vfs_entry *entry)
 {
+    if (entry->waives & VFS_WAIVES_CUTS) {
+        return (1u << PROMISE_COUNT) - 1;
+    }
+    return entry->waives & VFS_WAIVES_NO_GHOST ? 1u << PROMISE_NO_GHOST : 0;
+}
+
+static void count(struct figures *figures, const struct vfs_entry *entry, const struct outcome *outcome, enum tear tear, const char *at)
+{
+    unsigned made = outcome->broken & ~waived(entry);
+
     figures->cuts++;
     figures->tears[tear]++;
     figures->seconds += outcome->second;
@@ -177,9 +189,10 @@ static void count(struct figures *figures, const struct outcome *outcome, enum t
         figures->until_write[i] += outcome->until_write >> i & 1;
         figures->tears_broken[tear][i] += outcome->broken >> i & 1;
     }
+    figures->any_waived += outcome->broken && !made;
+    figures->any += made != 0;
+    figures->tears_any[tear] += made != 0;
     if (outcome->broken) {
-        figures->any++;
-        figures->tears_any[tear]++;
         if (figures->examples < EXAMPLES && new_kind(figures, outcome->text)) {
             struct example *example = &figures->example[figures->examples++];
 
@@ -207,6 +220,7 @@ static void add(struct figures *to, const struct figures *from)
     to->unreached += from->unreached;
     to->seconds += from->seconds;
     to->any += from->any;
+    to->any_waived += from->any_waived;
     to->full += from->full;
     to->mounts_erasing += from->mounts_erasing;
     to->violations += from->violations;
@@ -278,7 +292,7 @@ static void one_cut(struct volume *volume, const struct call *call, struct work 
     }
     snprintf(at, sizeof at, "--fs %s --chip %s --script %s --at %u,%u,%u", volume->entry->name, volume->chip->name, script, number, operation,
              (unsigned)tear);
-    count(figures, &work->outcome, tear, at);
+    count(figures, volume->entry, &work->outcome, tear, at);
     if (options.at) {
         printf("%s: %s\n", at, work->outcome.broken ? work->outcome.text : "all promises are kept");
     }
@@ -401,7 +415,7 @@ static void run_cells(unsigned job)
 
 static void report_text(FILE *out)
 {
-    fprintf(out, "cuts after which a promise was broken\n%-25s %-10s %8s %7s", "file system", "chip", "cuts", "any");
+    fprintf(out, "cuts after which a promise was broken; `any' and the exit code leave out promises that a file system does not make (`waived')\n%-25s %-10s %8s %7s", "file system", "chip", "cuts", "any");
     for (unsigned i = 0; i < PROMISE_COUNT; i++) {
         fprintf(out, " %8s", promise_names[i]);
     }
@@ -421,6 +435,9 @@ static void report_text(FILE *out)
             if (all.until_write[PROMISE_DURABLE] || all.until_write[PROMISE_WHOLE] || all.until_write[PROMISE_RENAME]) {
                 fprintf(out, "    until the first write: durable %llu, whole %llu, rename %llu\n", ULL(all.until_write[PROMISE_DURABLE]),
                         ULL(all.until_write[PROMISE_WHOLE]), ULL(all.until_write[PROMISE_RENAME]));
+            }
+            if (all.any_waived) {
+                fprintf(out, "    waived: %llu more cuts broke what it does not promise\n", ULL(all.any_waived));
             }
             for (unsigned i = 0; i < all.examples; i++) {
                 fprintf(out, "    %s    # %s\n", all.example[i].text, all.example[i].at);
@@ -461,8 +478,17 @@ static void json_row(FILE *out, unsigned system, unsigned chip, const struct fig
     json_text(out, "description", systems[system]->description, ", ");
     json_text(out, "chip", chips[chip], ",\n   ");
     json_text(out, "stopped_text", all->stopped_text, ", ");
-    fprintf(out, "\"scripts\": %llu, \"stopped\": %llu, \"calls\": %llu, \"cuts\": %llu, \"second_cuts\": %llu, \"unreached\": %llu, \"any\": %llu,\n   ",
-            ULL(all->scripts), ULL(all->stopped), ULL(all->calls), ULL(all->cuts), ULL(all->seconds), ULL(all->unreached), ULL(all->any));
+    fprintf(out, "\"scripts\": %llu, \"stopped\": %llu, \"calls\": %llu, \"cuts\": %llu, \"second_cuts\": %llu, \"unreached\": %llu, \"any\": %llu, \"any_waived\": %llu,\n   ",
+            ULL(all->scripts), ULL(all->stopped), ULL(all->calls), ULL(all->cuts), ULL(all->seconds), ULL(all->unreached), ULL(all->any), ULL(all->any_waived));
+    const char *separator = "";
+    fprintf(out, "\"waives\": [");
+    for (unsigned i = 0; i < PROMISE_COUNT; i++) {
+        if (waived(systems[system]) >> i & 1) {
+            fprintf(out, "%s\"%s\"", separator, promise_names[i]);
+            separator = ", ";
+        }
+    }
+    fprintf(out, "],\n   ");
     fprintf(out, "\"ghosts_between_calls\": %llu, \"full\": %llu, \"mount_us_max\": %llu, \"first_write_us_max\": %llu, \"mounts_with_an_erase\": %llu, \"violations\": %llu,\n   ",
             ULL(all->ghosts), ULL(all->full), ULL(all->mount_us), ULL(all->write_us), ULL(all->mounts_erasing), ULL(all->violations));
     json_numbers(out, "broken", all->broken, promise_names, PROMISE_COUNT);
@@ -572,6 +598,14 @@ static bool parse(int arguments, char **argument)
         } else {
             i++;
         }
+    }
+    bool known = !options.fs;
+    for (unsigned k = 0; k < system_count; k++) {
+        known |= wanted(options.fs, systems[k]->name);
+    }
+    if (!known) {
+        fprintf(stderr, "no file system is named %s here: see --list\n", options.fs);
+        return false;
     }
     if (options.at) {
         options.jobs = 1;

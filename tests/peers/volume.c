@@ -181,6 +181,19 @@ void volume_adopt(struct volume *volume, const struct image *image)
     model_from_image(&volume->model, image);
 }
 
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct image_entry *)a)->path, ((const struct image_entry *)b)->path);
+}
+
+static void sort(struct image *image)
+{
+    if (image->count > 0) {
+        qsort(image->entry, image->count, sizeof *image->entry, by_path);
+    }
+}
+
+/* Listings of different file systems have different orders, and long names are in another order in the model: only what is there counts. */
 bool volume_matches_model(struct volume *volume)
 {
     struct image found, wanted;
@@ -191,6 +204,8 @@ bool volume_matches_model(struct volume *volume)
         return false;
     }
     model_image(&volume->model, true, &wanted);
+    sort(&found);
+    sort(&wanted);
     right = image_matches(&found, &wanted, volume->failure, sizeof volume->failure);
     image_free(&found);
     image_free(&wanted);

@@ -182,3 +182,14 @@ def test_runs_of_others_are_refused(tmp_path):
     path.write_bytes(b"x")
     assert "no stored run" in cell("nf2fs", "config", "--checkpoint", path)["status"]
     assert "have files open" in cell("nf2fs", "config", "--calls", tmp_path / "calls", "--checkpoint", path)["status"]
+
+
+def test_listings_in_another_order_are_no_broken_promise(tmp_path):
+    """Names that a cut script makes in one order, the model keeps in another, and file systems list in a third."""
+    program = next((CELL.parent.parent / "tests").glob("peer_cuts"), None)
+    if program is None:
+        pytest.skip("peer_cuts is not built")
+    done = subprocess.run([str(program), "--fs", "nf2fs", "--script", "many", "--chip", "w25q80", "--cuts", "4", "--jobs", "1", "--out", str(tmp_path)],
+                          capture_output=True, text=True, timeout=300)
+    row = json.loads((tmp_path / "peers.json").read_text())["rows"][0]
+    assert done.returncode == 0 and row["cuts"] > 0 and row["broken"]["goes on"] == 0, done.stdout

@@ -145,20 +145,22 @@ def test_the_gates_file_is_sound():
     assert len(found) > 40 and all(gate.unit and gate.title for gate in found)
     every = {key: 1 for key in ("program_pages", "program_bytes", "read_pages", "read_bytes", "erases", "consumed_bytes",
                                 "user_bytes", "operations", "time_us", "worst_call_us", "ram_bytes", "code_bytes",
-                                "code_bytes_all", "stack_bytes", "ram_bytes_512",
+                                "code_bytes_all", "code_bytes_read", "stack_bytes", "ram_bytes_512",
                                 "most_read_pages_in_call", "most_erases_in_call", "marked_operations", "marked_program_pages",
                                 "marked_program_bytes", "marked_user_bytes")}
     every |= {"windows_program_pages": [1, 1], "erases_by_size": {"4096": 1, "65536": 1}}
     every |= {key: 1 for key in ("speed_kib_s", "bound_kib_s", "erases_past_allowance", "extra_pages_per_4k", "erases_minimum",
-                                 "wear_max", "wear_mean", "share", "share_maintained")}
-    step = {"count": 1, "read_pages": 1, "read_pages_max": 1, "program_pages": 1, "program_bytes": 1}
-    every |= {"steps": {name: step for name in ("create", "look-up cold", "random read", "sequential read")}}
+                                 "wear_max", "wear_mean", "share", "share_maintained", "age_ratio", "offer_kept")}
+    every["wear_least"] = [1] * 8
+    step = {"count": 1, "us_max": 1, "read_pages": 1, "read_pages_max": 1, "program_pages": 1, "program_bytes": 1}
+    every |= {"steps": {name: step for name in ("create", "look-up cold", "random read", "sequential read", "wake", "both")}}
     for gate in found:
         rows = [row(fs, gate.workload, **every) | {"chip": gate.chip, "state": gate.state, "maintain_budget_us": gate.maintain_us, "mean": gate.mean}
                 for fs in ("native", "nf2fs")]
         assert gates.judge(gate, rows).verdict in ("met", "NOT met"), gate.id
     with pytest.raises(gates.GateError):
         gates.load_gates(only=["nonsense"])
+    assert {gate.id for gate in gates.load_gates(only=["code", "wake-1m-*"])} == {"code", *(f"wake-1m-{what}" for what in ("longest", "reads", "programs", "erases", "wear"))}
 
 
 def test_figures_page_and_readme(norbench, tmp_path):
@@ -171,7 +173,7 @@ def test_figures_page_and_readme(norbench, tmp_path):
     text = page.read_text()
     assert "Made by `" in text and "not measured" in text
     assert "| Create, 100 empty files, durable | programs | <= 102 | 110 | **NOT met** (by 7.8%) | 250 | 1.1 | 122.0 |" in text
-    assert "old" not in readme.read_text() and "| 100 new empty files, each durable | 1.1 ms | 2.5 ms | 1.0 ms | 1.1 ms | 2.5 ms |" in readme.read_text()
+    assert "old" not in readme.read_text() and "| 100 new empty files, each durable | 1.1 ms | 2.5 ms | - | - | 1.0 ms | 1.1 ms | 2.5 ms |" in readme.read_text()
     assert [figures.human_time(us) for us in (0, 40_500, 999_999, 5_451_200, 277_848_000, 28_942_333_000)] == \
         ["0", "40 ms", "1,000 ms", "5.5 s", "4.6 min", "8.0 h"]
     assert readme.read_text().endswith(f"{figures.END}\nrest\n")

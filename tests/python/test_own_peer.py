@@ -34,8 +34,29 @@ static int make(const struct nf2_flash *flash, struct vfs *out)
     return result;
 }
 static const struct vfs_entry mine = {"example", "7", "an example, which removes nothing", make};
-const struct vfs_entry *peers_at(unsigned index) { return index == 0 ? &mine : NULL; }
+static struct vfs_ops lazy;
+static int nothing(void *context, void *file) { (void)context; (void)file; return 0; }
+static int make_lazy(const struct nf2_flash *flash, struct vfs *out)
+{
+    int result = vfs_nf2fs_entry.make(flash, out);
+    if (result == 0) { lazy = *out->ops; lazy.sync = nothing; out->ops = &lazy; }
+    return result;
+}
+static const struct vfs_entry forgetful = {"forgetful", "1", "an example, whose sync does nothing", make_lazy};
+const struct vfs_entry *peers_at(unsigned index) { return index == 0 ? &mine : index == 1 ? &forgetful : NULL; }
 """
+
+
+def cheat(program, tmp_path):
+    """A sync that does nothing passes neither a row that syncs nor the cuts."""
+    row = bench.run_cell(program, bench.Cell("forgetful", "w25q80", "log32d"))
+    assert "sync /log" in row["status"] and "nothing was programmed" in row["status"]
+    assert bench.is_good(bench.run_cell(program, bench.Cell("forgetful", "w25q80", "create32")))
+    with pytest.raises(SystemExit) as stop:
+        bench_cli.main(["cuts", "--cell", str(program), "-o", str(tmp_path / "cuts.jsonl"), "--fs", "forgetful", "--slice", "--cuts", "20", "--jobs", "1"])
+    assert not stop.value.code
+    rows = [json.loads(line) for line in (tmp_path / "cuts.jsonl").read_text().splitlines()]
+    assert {one["fs"] for one in rows} == {"forgetful"} and sum(one["broken"]["durable"] + one["broken"]["whole"] for one in rows) > 0 and sum(one["any"] for one in rows) > 0
 
 
 @pytest.mark.skipif(not CMAKE or not shutil.which("cc"), reason="no cmake or no C compiler")
@@ -46,7 +67,7 @@ def test_a_file_system_of_ones_own(tmp_path, capsys):
     (own / "my_peers.c").write_text(PEERS)
     run = lambda *words: subprocess.run([str(CMAKE), *map(str, words)], check=True, capture_output=True, text=True, timeout=600)
     run("-S", ROOT, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DNF2FS_PYTHON=OFF", f"-DNF2FS_OWN_PEERS={own}")
-    run("--build", build, "--target", "norbench-cell", "norbench-cell-own")
+    run("--build", build, "--target", "norbench-cell", "norbench-cell-own", "peer_cuts", "peer_cuts_own")
     program = build / "norbench" / bench.PROGRAM
     assert "an example" in bench.read_catalogue(program).descriptions["example"]
     out = tmp_path / "rows.jsonl"
@@ -55,6 +76,7 @@ def test_a_file_system_of_ones_own(tmp_path, capsys):
     assert not stop.value.code and "1 failed" in capsys.readouterr().err
     rows = {(row["fs"], row["workload"]): row for row in map(json.loads, out.read_text().splitlines())}
     assert rows["example", "create32"]["time_us"] == rows["native", "create32"]["time_us"] > 0
+    cheat(program, tmp_path)
     assert "remove /f" in rows["example", "delete32"]["status"] and "failed with -22" in rows["example", "delete32"]["status"]
 
 

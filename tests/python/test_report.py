@@ -134,3 +134,19 @@ def test_parquet_keeps_rows(tmp_path):
     rows = [{**one, "made_with": {"schema": 1}} for one in some_rows()]
     bench_store.write_parquet(tmp_path / "r.parquet", rows)
     assert bench_store.read_any(tmp_path / "r.parquet") == json.loads(json.dumps(rows))
+
+
+def test_the_answer_stands_on_top():
+    rows = [row(fs, workload, us) for fs, factor in (("nf2fs", 1), ("littlefs", 4), ("native", 0.5)) for workload, us in (("swrite", 1000 * factor), ("config", 500 * factor))]
+    assert bench_page.factors(rows) == {name: {"nf2fs": 1, "littlefs": 4, "native": 0.5} for name in ("swrite", "config")}
+    text, lines = bench_page.chip_answer(rows, rows[0]["chip"])
+    assert "of 2 workloads nf2fs is the fastest in 2" in text and "littlefs takes 4.0 times as long" in text and [line[0] for line in lines] == ["nf2fs", "littlefs"]
+    cut = {"workload": "power cuts", "cuts": 10, "any": 0, "any_waived": 3, "waives": ["runs"], "broken": {"runs": 3}}
+    checks = bench_page.verdict_lines([*rows, rows[0] | {"status": "failed: x"}], [{**cut, "fs": "naive"}, {**cut, "fs": "nf2fs", "any_waived": 0, "waives": []}])
+    assert [passed for passed, _ in checks] == [False, False, False, True] and "not made for power cuts: 3 of 10" in checks[2][1]
+    assert bench_page.sections_of(rows, {}, Path("/nowhere"))[0].title == "The answer"
+
+
+@pytest.mark.parametrize("us, text", [(640, "640 us"), (42_700, "42.7 ms"), (5_500_000, "5.5 s"), (276_000_000, "4.6 min")])
+def test_times_are_said_in_a_unit_that_fits(us, text):
+    assert bench_page.time_text(us) == text

@@ -305,3 +305,50 @@ def test_a_failing_program_and_a_mount_that_is_gone(capsys, tmp_path):
     assert (root / "f").read_text() == "x\n" and not root.is_mount() and 4 in kinds(tmp_path / "x.trace")
     assert record_fuse(capsys, root, tmp_path / "x.trace", "--", "true") == 1      # the trace is there already
     assert record_fuse(capsys, root, tmp_path / "none.trace", "--", "true") == 1 and not (tmp_path / "none.trace").exists()
+
+
+LOOKS_AT_UNSYNCED = """
+import os, sys
+root = sys.argv[1]
+fd = os.open(root + "/new.db", os.O_RDWR | os.O_CREAT)
+assert os.stat(root + "/new.db").st_size == 0
+os.write(fd, b"x" * 3000)
+assert os.stat(root + "/new.db").st_size == 3000 and os.listdir(root) == ["new.db"]
+other = os.open(root + "/new.db", os.O_RDONLY)
+assert len(os.read(other, 4000)) == 3000
+os.fsync(fd)
+assert os.stat(root + "/new.db").st_size == 3000
+os.write(fd, b"y" * 2000)
+assert os.stat(root + "/new.db").st_size == 5000
+os.ftruncate(fd, 100)
+assert os.stat(root + "/new.db").st_size == 100
+os.close(other)
+os.close(fd)
+assert os.stat(root + "/new.db").st_size == 100
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the recorder is for Linux")
+def test_a_program_may_look_at_what_it_has_not_synced(capsys, tmp_path):
+    """No header but this library's says what stat and listings tell of it: a peer that says something else has not failed."""
+    root, out = tmp_path / "root", tmp_path / "app.trace"
+    root.mkdir()
+    assert record(capsys, root, out, sys.executable, "-c", LOOKS_AT_UNSYNCED, root) == 0
+    assert kinds(out).count(11) >= 5
+    for fs in [fs for fs in bench.read_catalogue(CELL).file_systems if fs in ("nf2fs", "littlefs", "fatfs", "yaffs2")]:
+        row = cell(fs, "trace", "--trace", out, "--chip", "w25q80")
+        assert row["status"] == "ok" and row["verified"], f"{fs}: {row['status']}"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the recorder is for Linux")
+def test_a_trace_is_run_beside_others(capsys, tmp_path):
+    root, out = tmp_path / "root", tmp_path / "app.trace"
+    root.mkdir()
+    assert record(capsys, root, out, sys.executable, "-c", LOOKS_AT_UNSYNCED, root) == 0
+    with pytest.raises(SystemExit) as stop:
+        bench_cli.main(["run", "--trace", str(out), "--fs", "nf2fs", "--chip", "w25q80", "--cell", str(CELL)])
+    text = capsys.readouterr().out
+    assert stop.value.code == 1 and "trace" in text and "nf2fs" in text            # native cannot shorten a file
+    with pytest.raises(SystemExit) as stop:
+        bench_cli.main(["run", "--trace", str(tmp_path / "none"), "--cell", str(CELL)])
+    assert stop.value.code == 1 and "no such trace" in capsys.readouterr().err
