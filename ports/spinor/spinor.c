@@ -9,6 +9,7 @@
 
 #define BUSY 0x01u
 #define FLAGS_FAILED 0x30u
+#define SUSPEND_POLLS 8u        /* each after as long as a suspend takes at most */
 
 /* ---- after an operation -------------------------------------------------------------------- */
 
@@ -42,20 +43,30 @@ static int wake(struct spinor *chip)
         return SPINOR_OK;
     }
     int result = spinor_command(chip, chip->part.wake);
-    spinor_pause(chip, chip->part.wake_us);
+    result = result != 0 ? result : spinor_hold(chip, chip->part.wake_us);
     chip->asleep = result != 0;
     return result;
 }
 
-/* Locks the bus once nothing else is being done by another task. */
+/*
+ * Locks the bus once no other task's operation is under way. Without `claim` this is known by
+ * asking again and again, at last so seldom that tasks of any priority get to run.
+ */
+static void enter_idle(struct spinor *chip)
+{
+    spinor_claim(chip);
+    spinor_lock(chip);
+    for (uint32_t step_us = 50; chip->work != SPINOR_IDLE;) {
+        spinor_unlock(chip);
+        spinor_pause(chip, step_us);
+        spinor_lock(chip);
+        step_us = step_us < 1000u ? 2u * step_us : step_us;
+    }
+}
+
 static int enter(struct spinor *chip)
 {
-    spinor_lock(chip);
-    while (chip->work != SPINOR_IDLE) {
-        spinor_unlock(chip);
-        spinor_pause(chip, 50);
-        spinor_lock(chip);
-    }
+    enter_idle(chip);
     int result = spinor_window(chip, false);
     return result != 0 ? result : wake(chip);
 }
@@ -65,6 +76,7 @@ static int leave(struct spinor *chip, int result)
     chip->work = SPINOR_IDLE;
     int mapped = spinor_window(chip, true);
     spinor_unlock(chip);
+    spinor_release(chip);
     return result != 0 ? result : mapped;
 }
 
@@ -91,58 +103,79 @@ static bool may_suspend(const struct spinor *chip, uint32_t address, uint32_t le
 {
     bool apart = address + length <= chip->work_address
                  || address >= chip->work_address + chip->work_length;
-    return chip->work == SPINOR_ERASES_NOW && chip->part.suspend != 0 && apart;
+    return chip->work == SPINOR_ERASES_NOW && chip->part.suspend != 0 && !chip->stubborn && apart;
 }
 
-/* With the bus locked. The erase gets its time between two suspends, or it would never end. */
-static int fetch_suspended(struct spinor *chip, uint32_t address, void *data, uint32_t length)
+/* Stops the erase, if it lets itself be stopped: some chips do not with small ones. */
+static int suspend(struct spinor *chip)
 {
     uint8_t status = BUSY;
-    int result = SPINOR_OK;
-    if (chip->suspends++ > 0) {
-        spinor_pause(chip, chip->part.resume_gap_us);
+    chip->suspended = true;
+    int result = spinor_command(chip, chip->part.suspend);
+    for (uint32_t polls = 0; result == 0 && (status & BUSY) != 0 && polls < SUSPEND_POLLS; polls++) {
+        result = spinor_hold(chip, chip->part.suspend_us);
+        result = result != 0 ? result : spinor_get(chip, READ_STATUS, &status, 1);
     }
-    result = spinor_command(chip, chip->part.suspend);
-    for (uint32_t polls = 0; result == 0 && (status & BUSY) != 0; polls++) {
-        if (polls > 1000u) {
-            return SPINOR_TIMEOUT;
-        }
-        spinor_pause(chip, 5);
-        result = spinor_get(chip, READ_STATUS, &status, 1);
-    }
-    if (result == 0) {
+    chip->stubborn = result == 0 && (status & BUSY) != 0;
+    return result;
+}
+
+/*
+ * With the bus locked. The erase gets its time between two suspends, or it would never end. Whatever
+ * happened, it goes on afterwards; where the bus fails then, spinor_wait_idle sees to it.
+ */
+static int fetch_suspended(struct spinor *chip, uint32_t address, void *data, uint32_t length)
+{
+    int result = chip->suspends++ > 0 ? spinor_hold(chip, chip->part.resume_gap_us) : SPINOR_OK;
+    result = result != 0 ? result : suspend(chip);
+    if (result == 0 && !chip->stubborn) {
         result = fetch(chip, address, data, length);
     }
     int resumed = spinor_command(chip, chip->part.resume);
+    chip->suspended = resumed != 0;
     return result != 0 ? result : resumed;
+}
+
+static int read_idle(struct spinor *chip, uint32_t address, void *data, uint32_t length)
+{
+    const struct spinor_bus *bus = chip->bus;
+    if (bus->mapped != NULL && !chip->asleep && address + length <= bus->mapped_size) {
+        memcpy(data, bus->mapped + address, length);
+        return SPINOR_OK;
+    }
+    int result = spinor_window(chip, false);
+    result = result != 0 ? result : wake(chip);
+    result = result != 0 ? result : fetch(chip, address, data, length);
+    int mapped = spinor_window(chip, true);
+    return result != 0 ? result : mapped;
+}
+
+/* Behind the operation of another task. */
+static int read_behind(struct spinor *chip, uint32_t address, void *data, uint32_t length)
+{
+    enter_idle(chip);
+    int result = read_idle(chip, address, data, length);
+    spinor_unlock(chip);
+    spinor_release(chip);
+    return result;
 }
 
 int spinor_read(struct spinor *chip, uint32_t address, void *data, uint32_t length)
 {
-    const struct spinor_bus *bus = chip->bus;
+    int result = SPINOR_OK;
     if (!on_chip(chip, address, length)) {
         return SPINOR_RANGE;
     }
     spinor_lock(chip);
-    while (chip->work != SPINOR_IDLE && !may_suspend(chip, address, length)) {
-        spinor_unlock(chip);
-        spinor_pause(chip, 50);
-        spinor_lock(chip);
-    }
-    int result = SPINOR_OK;
-    if (chip->work != SPINOR_IDLE) {
+    bool behind = chip->work != SPINOR_IDLE && !may_suspend(chip, address, length);
+    if (chip->work == SPINOR_IDLE) {
+        result = read_idle(chip, address, data, length);
+    } else if (!behind) {
         result = fetch_suspended(chip, address, data, length);
-    } else if (bus->mapped != NULL && !chip->asleep && address + length <= bus->mapped_size) {
-        memcpy(data, bus->mapped + address, length);
-    } else {
-        result = spinor_window(chip, false);
-        result = result != 0 ? result : wake(chip);
-        result = result != 0 ? result : fetch(chip, address, data, length);
-        int mapped = spinor_window(chip, true);
-        result = result != 0 ? result : mapped;
+        behind = result == 0 && chip->stubborn;
     }
     spinor_unlock(chip);
-    return result;
+    return behind ? read_behind(chip, address, data, length) : result;
 }
 
 /* ---- programming and erasing ----------------------------------------------------------------- */
@@ -205,6 +238,8 @@ int spinor_erase(struct spinor *chip, uint32_t address, uint32_t length)
     };
     int result = enter(chip);
     chip->suspends = 0;
+    chip->suspended = false;
+    chip->stubborn = false;
     result = result != 0 ? result : spinor_write_enable(chip);
     result = result != 0 ? result : spinor_send(chip, &transfer);
     chip->work_address = address;
@@ -228,5 +263,6 @@ int spinor_sleep(struct spinor *chip)
     }
     chip->work = SPINOR_IDLE;
     spinor_unlock(chip);               /* the window stays off: a sleeping chip does not answer */
+    spinor_release(chip);
     return result;
 }

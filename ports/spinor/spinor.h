@@ -11,8 +11,8 @@
  *     static const struct spinor_bus bus = {.transfer = board_transfer, .pause = board_pause};
  *     if (spinor_start(&chip, &bus) == 0) { config.flash = &chip.driver; }
  *
- * Several tasks may use one chip when `lock` and `unlock` are given: they are released while the
- * chip is busy, and a read by another task then suspends an erase that is under way.
+ * Several tasks may use one chip when `lock`, `unlock`, `claim` and `release` are given: the bus is
+ * free while the chip is busy, and a read by another task then suspends an erase that is under way.
  */
 #ifndef SPINOR_H
 #define SPINOR_H
@@ -71,15 +71,33 @@ struct spinor_bus {
     int (*transfer)(void *context, const struct spinor_transfer *transfer);
 
     /*
-     * Waits about `us` microseconds, or does other work meanwhile. Without `now_us`, not for less.
+     * Waits about `us` microseconds, or does other work meanwhile. It may return early if `delay` or
+     * `now_us` is given. Where tasks share the chip, tasks of any priority run in a pause of 1000.
      */
     void (*pause)(void *context, uint32_t us);
 
     /* The rest is optional. */
 
-    uint32_t (*now_us)(void *context);  /* a clock that wraps at 2^32; steps up to 10 ms are fine */
-    void (*lock)(void *context);        /* round each use of the bus; not recursive */
+    /*
+     * Waits at least `us` microseconds: what the chip needs before it listens again, mostly less
+     * than 100. Without it spinor pauses, until `now_us`, where it is given, has gone on by `us` and
+     * 10 ms more.
+     */
+    void (*delay)(void *context, uint32_t us);
+
+    /* A clock that wraps at 2^32; steps up to 10 ms are fine. It runs from spinor_start on. */
+    uint32_t (*now_us)(void *context);
+
+    /*
+     * For a chip that several tasks use: two locks with priority inheritance, neither recursive.
+     * `claim` is held for a whole program or erase, and while one waits for another task's: never
+     * together with `lock` of another chip. `lock` is held for each use of the bus, inside `claim`
+     * or alone. Without `claim` a task that must wait for another one's operation pauses.
+     */
+    void (*lock)(void *context);
     void (*unlock)(void *context);
+    void (*claim)(void *context);
+    void (*release)(void *context);
 
     /*
      * The chip as memory: `mapped_size` bytes at `mapped`. `map` turns the window on or off
@@ -131,6 +149,8 @@ struct spinor {
     enum { SPINOR_IDLE, SPINOR_PROGRAMS, SPINOR_ERASES_NOW } work;
     uint32_t work_address, work_length;
     uint32_t suspends;          /* of the erase that is under way */
+    bool suspended;             /* it must be resumed before it is over */
+    bool stubborn;              /* it was asked to stop, and did not */
     bool asleep;
 };
 

@@ -7,7 +7,11 @@
 #define BUSY 0x01u
 #define ENABLED 0x02u
 #define NOTHING 0xFFu           /* what an open line reads as */
-#define SLACK_US 20000u         /* a clock with steps */
+#define CLOCK_STEP_US 10000u
+#define SLACK_US (2u * CLOCK_STEP_US)
+#define PAUSES_MAX 10000000u
+#define SHORT_US 2000u          /* who waits for longer sleeps between two looks */
+#define SLEEP_US 1000u
 #define POLLS_PER_US 4u         /* no bus asks more often: ends the wait where no clock runs */
 
 /* ---- one command ----------------------------------------------------------------------------- */
@@ -86,19 +90,55 @@ void spinor_unlock(struct spinor *chip)
     }
 }
 
+void spinor_claim(struct spinor *chip)
+{
+    if (chip->bus->claim != NULL) {
+        chip->bus->claim(chip->bus->context);
+    }
+}
+
+void spinor_release(struct spinor *chip)
+{
+    if (chip->bus->release != NULL) {
+        chip->bus->release(chip->bus->context);
+    }
+}
+
 void spinor_pause(struct spinor *chip, uint32_t us)
 {
     chip->bus->pause(chip->bus->context, us);
 }
 
-struct waiting {
-    uint32_t begin_us, waited_us, polls;
-};
-
 static uint32_t now_us(struct spinor *chip)
 {
     return chip->bus->now_us != NULL ? chip->bus->now_us(chip->bus->context) : 0;
 }
+
+/* A pause may end early, and the clock have been about to step: then its first step counts nothing. */
+int spinor_hold(struct spinor *chip, uint32_t us)
+{
+    const struct spinor_bus *bus = chip->bus;
+    if (bus->delay != NULL) {
+        bus->delay(bus->context, us);
+        return SPINOR_OK;
+    }
+    uint32_t begun_us = now_us(chip);
+    spinor_pause(chip, us);
+    for (uint32_t pauses = 0; bus->now_us != NULL; pauses++) {
+        if (now_us(chip) - begun_us >= us + CLOCK_STEP_US) {
+            break;
+        }
+        if (pauses == PAUSES_MAX) {
+            return SPINOR_TIMEOUT;      /* the clock stands still */
+        }
+        spinor_pause(chip, us);
+    }
+    return SPINOR_OK;
+}
+
+struct waiting {
+    uint32_t begin_us, waited_us, polls;
+};
 
 static bool expired(struct spinor *chip, struct waiting *waiting, uint32_t max_us)
 {
@@ -107,6 +147,14 @@ static bool expired(struct spinor *chip, struct waiting *waiting, uint32_t max_u
         max_us += SLACK_US;
     }
     return waiting->waited_us > max_us || waiting->polls++ / POLLS_PER_US > max_us;
+}
+
+/* A suspended erase is not busy, either. The bus is locked, so that it cannot be a read's. */
+static int resume(struct spinor *chip)
+{
+    int result = spinor_command(chip, chip->part.resume);
+    chip->suspended = result != 0;
+    return result;
 }
 
 /*
@@ -119,7 +167,8 @@ int spinor_wait_idle(struct spinor *chip, uint32_t step_us, uint32_t max_us)
     uint32_t suspends = chip->suspends;
     for (;;) {
         uint8_t status = NOTHING;
-        int result = spinor_get(chip, READ_STATUS, &status, 1);
+        int result = chip->suspended ? resume(chip) : SPINOR_OK;
+        result = result != 0 ? result : spinor_get(chip, READ_STATUS, &status, 1);
         if (result != 0 || (status & BUSY) == 0) {
             return result;
         }
@@ -131,6 +180,7 @@ int spinor_wait_idle(struct spinor *chip, uint32_t step_us, uint32_t max_us)
         if (expired(chip, &waiting, max_us)) {
             return status == NOTHING ? SPINOR_ABSENT : SPINOR_TIMEOUT;
         }
+        step_us = waiting.waited_us > SHORT_US && step_us < SLEEP_US ? SLEEP_US : step_us;
         spinor_unlock(chip);
         spinor_pause(chip, step_us);
         spinor_lock(chip);

@@ -20,7 +20,10 @@ int spinor_put(struct spinor *chip, uint8_t opcode, const uint8_t *out, uint32_t
 int spinor_write_enable(struct spinor *chip);
 void spinor_lock(struct spinor *chip);
 void spinor_unlock(struct spinor *chip);
+void spinor_claim(struct spinor *chip);
+void spinor_release(struct spinor *chip);
 void spinor_pause(struct spinor *chip, uint32_t us);
+int spinor_hold(struct spinor *chip, uint32_t us);      /* at least that long, by every clock */
 int spinor_wait_idle(struct spinor *chip, uint32_t step_us, uint32_t max_us);
 int spinor_window(struct spinor *chip, bool on);
 

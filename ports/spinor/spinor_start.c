@@ -26,13 +26,13 @@ static int settle(struct spinor *chip)
         if (tries == 50u) {
             return SPINOR_ABSENT;
         }
-        spinor_pause(chip, 1000);
-        result = spinor_get(chip, READ_STATUS, &status, 1);
+        result = spinor_hold(chip, 1000);
+        result = result != 0 ? result : spinor_get(chip, READ_STATUS, &status, 1);
     }
     result = result != 0 ? result : spinor_wait_idle(chip, 1000, START_MAX_US);
     result = result != 0 ? result : spinor_command(chip, RESET_ENABLE);
     result = result != 0 ? result : spinor_command(chip, RESET);
-    spinor_pause(chip, 100);
+    result = result != 0 ? result : spinor_hold(chip, 100);
     return result != 0 ? result : spinor_wait_idle(chip, 1000, START_MAX_US);
 }
 

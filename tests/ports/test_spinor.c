@@ -216,6 +216,54 @@ TEST(deep_power_down)
     spi_board_close(&board);
 }
 
+/* Pauses end at once; then a delay, or a clock with steps, tells how long the chip needs. */
+TEST(minimum_waits)
+{
+    struct spi_chip_kind kind = spi_chip_w25q128;
+    kind.wake_us = 30;
+    for (int way = 0; way < 3; way++) {
+        spi_board_open(&board, &kind, 1);
+        board.early = true;
+        board.bus.delay = way == 0 ? board.bus.delay : NULL;
+        board.clock_step_us = way == 1 ? 10000 : 0;
+        CHECK_EQ(spinor_start(&chip, &board.bus), 0);
+        CHECK(chip.part.sfdp);
+        spi_chip_memory(board.chip)[7] = 0x5A;
+        uint32_t before = spi_chip_counts(board.chip)->ignored;
+        for (int i = 0; i < 30; i++) {
+            uint8_t byte = 0;
+            CHECK_EQ(spinor_sleep(&chip), 0);
+            spi_chip_wait(board.chip, 777777u * (unsigned)i);
+            CHECK_EQ(spinor_read(&chip, 7, &byte, 1), 0);
+            CHECK_EQ(byte, 0x5A);
+        }
+        CHECK_EQ(spi_chip_counts(board.chip)->ignored, before);
+        spi_board_close(&board);
+    }
+}
+
+static uint32_t stopped_clock(void *unused)
+{
+    (void)unused;
+    return 77;
+}
+
+static void no_pause(void *unused, uint32_t us)
+{
+    (void)unused;
+    (void)us;
+}
+
+TEST(clock_that_stands_still)
+{
+    spi_board_open(&board, &spi_chip_w25q128, 1);
+    board.bus.pause = no_pause;
+    board.bus.delay = NULL;
+    board.bus.now_us = stopped_clock;
+    CHECK_EQ(spinor_start(&chip, &board.bus), SPINOR_TIMEOUT);
+    spi_board_close(&board);
+}
+
 /* ---- a read while another task erases -------------------------------------------------------- */
 
 static struct {
@@ -257,6 +305,129 @@ TEST(read_suspends_an_erase)
     CHECK_EQ(spi_chip_counts(board.chip)->suspends, reader.reads);
     CHECK_EQ(spi_chip_counts(board.chip)->blind_reads, 0);
     spi_board_close(&board);
+}
+
+/* The erase gets its time between two reads, though the pauses give it none. */
+TEST(reads_that_follow_one_another)
+{
+    open_board(&spi_chip_w25q256, 4);
+    board.early = true;
+    erase_with_reader(0x10000);
+    CHECK(reader.reads > 100);
+    CHECK_EQ(reader.wrong, 0);
+    CHECK_EQ(spi_chip_counts(board.chip)->blind_reads, 0);
+    spi_board_close(&board);
+}
+
+/* Without `claim` a task that waits for another one's operation asks more and more seldom. */
+static void end_work(void *context)
+{
+    static int left = 20;
+    (void)context;
+    if (--left == 0) {
+        chip.work = SPINOR_IDLE;
+    }
+}
+
+TEST(waits_let_low_tasks_run)
+{
+    uint8_t byte = 0;
+    open_board(&spi_chip_w25q256, 4);
+    board.bus.claim = NULL;
+    board.bus.release = NULL;
+    board.longest_pause_us = 0;
+    chip.work = SPINOR_PROGRAMS;                /* another task's */
+    board.while_busy = end_work;
+    CHECK_EQ(spinor_read(&chip, 0, &byte, 1), 0);
+    CHECK(board.longest_pause_us >= 1000u);
+    spi_board_close(&board);
+}
+
+/* A program that takes longer than programs do: looked at every millisecond. */
+TEST(slow_programs_sleep)
+{
+    uint8_t data[256] = {0};
+    struct spi_chip_kind kind = spi_chip_w25q128;
+    kind.program_us = 6000;
+    open_board(&kind, 1);
+    chip.part.program_max_us = 100000;
+    board.longest_pause_us = 0;
+    CHECK_EQ(spinor_program(&chip, 0, data, sizeof(data)), 0);
+    CHECK(board.longest_pause_us >= 1000u);
+    spi_board_close(&board);
+}
+
+/* ---- suspends that fail ---------------------------------------------------------------------- */
+
+static struct {
+    int (*transfer)(void *context, const struct spinor_transfer *transfer);
+    uint8_t opcode;
+    uint32_t skip, left, failed;
+} failing;
+
+/* Fails `left` transfers of the opcode, after the first `skip`. */
+static int fail_transfer(void *context, const struct spinor_transfer *transfer)
+{
+    if (transfer->opcode == failing.opcode && failing.skip > 0) {
+        failing.skip--;
+    } else if (transfer->opcode == failing.opcode && failing.left > 0) {
+        failing.left--;
+        failing.failed++;
+        return -1;
+    }
+    return failing.transfer(context, transfer);
+}
+
+static int meanwhile_result;
+static uint8_t meanwhile_byte;
+
+/* One read, after 20 ms of the erase. */
+static void read_once(void *context)
+{
+    (void)context;
+    if (spi_chip_now_ns(board.chip) < reader.longest_ns || reader.reads > 0) {
+        return;
+    }
+    reader.reads++;
+    meanwhile_result = spinor_read(&chip, reader.address, &meanwhile_byte, 1);
+}
+
+static void erase_with_one_read(void)
+{
+    memset(spi_chip_memory(board.chip), 0x33, 1u << 20);
+    memset(&reader, 0, sizeof(reader));
+    reader.address = 0x10000;
+    reader.longest_ns = spi_chip_now_ns(board.chip) + 20000000u;
+    board.while_busy = read_once;
+    CHECK_EQ(spinor_erase(&chip, 0, 65536), 0);
+    board.while_busy = NULL;
+    CHECK_EQ(reader.reads, 1);
+    CHECK(!spi_chip_is_busy(board.chip));
+    for (uint32_t i = 0; i < 65536u; i++) {
+        CHECK_EQ(spi_chip_memory(board.chip)[i], 0xFF);
+    }
+}
+
+/* The bus fails at any point of a suspended read: the erase goes on and ends all the same. */
+TEST(failures_in_a_suspended_read)
+{
+    static const struct {
+        uint8_t opcode;
+        uint32_t skip;
+    } places[] = {{0x75, 0}, {0x6C, 0}, {0x7A, 0}};
+    for (uint32_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        open_board(&spi_chip_w25q256, 4);
+        memset(&failing, 0, sizeof(failing));
+        failing.transfer = board.bus.transfer;
+        failing.opcode = places[i].opcode;
+        failing.skip = places[i].skip;
+        failing.left = 1;
+        board.bus.transfer = fail_transfer;
+        erase_with_one_read();
+        CHECK_EQ(failing.failed, 1);
+        CHECK_EQ(meanwhile_result, SPINOR_BUS);
+        spi_board_close(&board);
+    }
 }
 
 /* A read inside the block waits: what it held is going. */
@@ -458,7 +629,13 @@ int main(void)
     RUN(what_the_chip_refuses);
     RUN(time_outs);
     RUN(deep_power_down);
+    RUN(minimum_waits);
+    RUN(clock_that_stands_still);
     RUN(read_suspends_an_erase);
+    RUN(reads_that_follow_one_another);
+    RUN(waits_let_low_tasks_run);
+    RUN(slow_programs_sleep);
+    RUN(failures_in_a_suspended_read);
     RUN(read_of_the_block_waits);
     RUN(memory_window);
     RUN(volume);
