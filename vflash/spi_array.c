@@ -32,7 +32,7 @@ static void end(struct spi_chip *chip)
         chip->fail_next = false;
     }
     chip->operation = SPI_IDLE;
-    chip->enabled = false;
+    chip->enabled = chip->kind.status_errors && chip->flags != 0;
 }
 
 /* The operation stops for a while once the suspend has taken effect. */
@@ -96,7 +96,8 @@ void spi_array_erase(struct spi_chip *chip, const struct spi_chip_erase *erase)
 
 void spi_array_suspend(struct spi_chip *chip)
 {
-    if (chip->kind.suspend_us == 0 || chip->operation != SPI_ERASE || chip->suspended) {
+    if (chip->kind.suspend_us == 0 || chip->operation != SPI_ERASE || chip->suspended
+        || chip->length < chip->kind.suspend_size) {
         chip->counts.ignored++;
         return;
     }

@@ -8,25 +8,9 @@
 #include "spinor_command.h"
 
 #define BUSY 0x01u
-#define FLAGS_FAILED 0x30u
 #define SUSPEND_POLLS 8u        /* each after as long as a suspend takes at most */
 
-/* ---- after an operation -------------------------------------------------------------------- */
-
-/* Whether the chip says that the operation failed. */
-static int judge(struct spinor *chip)
-{
-    uint8_t flags = 0;
-    if (!chip->part.flags) {
-        return SPINOR_OK;
-    }
-    int result = spinor_get(chip, READ_FLAGS, &flags, 1);
-    if (result != 0 || (flags & FLAGS_FAILED) == 0) {
-        return result;
-    }
-    result = spinor_command(chip, CLEAR_FLAGS);
-    return result != 0 ? result : NF2_FLASH_BAD;
-}
+/* ---- beginning and ending a piece of work ---------------------------------------------------- */
 
 static void forget(struct spinor *chip, uint32_t address, uint32_t length)
 {
@@ -34,8 +18,6 @@ static void forget(struct spinor *chip, uint32_t address, uint32_t length)
         chip->bus->forget(chip->bus->context, address, length);
     }
 }
-
-/* ---- beginning and ending a piece of work ---------------------------------------------------- */
 
 static int wake(struct spinor *chip)
 {
@@ -64,14 +46,14 @@ static void enter_idle(struct spinor *chip)
     }
 }
 
-static int enter(struct spinor *chip)
+int spinor_enter(struct spinor *chip)
 {
     enter_idle(chip);
     int result = spinor_window(chip, false);
     return result != 0 ? result : wake(chip);
 }
 
-static int leave(struct spinor *chip, int result)
+int spinor_leave(struct spinor *chip, int result)
 {
     chip->work = SPINOR_IDLE;
     int mapped = spinor_window(chip, true);
@@ -180,6 +162,22 @@ int spinor_read(struct spinor *chip, uint32_t address, void *data, uint32_t leng
 
 /* ---- programming and erasing ----------------------------------------------------------------- */
 
+/* A program that the chip ignored is one that reads differently. */
+static int compare(struct spinor *chip, uint32_t address, const uint8_t *data, uint32_t length)
+{
+    int result = SPINOR_OK;
+    while (result == 0 && length > 0) {
+        uint8_t found[32];
+        uint32_t piece = length < sizeof(found) ? length : (uint32_t)sizeof(found);
+        result = fetch(chip, address, found, piece);
+        result = result == 0 && memcmp(found, data, piece) != 0 ? SPINOR_DIFFERS : result;
+        address += piece;
+        data += piece;
+        length -= piece;
+    }
+    return result;
+}
+
 static int program_page(struct spinor *chip, uint32_t address, const uint8_t *data, uint32_t length)
 {
     const struct spinor_transfer transfer = {
@@ -194,7 +192,8 @@ static int program_page(struct spinor *chip, uint32_t address, const uint8_t *da
         result = spinor_wait_idle(chip, 20, chip->part.program_max_us);
     }
     forget(chip, address, length);
-    return result != 0 ? result : judge(chip);
+    result = result != 0 ? result : spinor_judge(chip);
+    return result != 0 || !chip->bus->read_back ? result : compare(chip, address, data, length);
 }
 
 int spinor_program(struct spinor *chip, uint32_t address, const void *data, uint32_t length)
@@ -203,7 +202,8 @@ int spinor_program(struct spinor *chip, uint32_t address, const void *data, uint
     if (!on_chip(chip, address, length)) {
         return SPINOR_RANGE;
     }
-    int result = enter(chip);
+    int result = spinor_enter(chip);
+    result = result == 0 && chip->locked ? SPINOR_PROTECTED : result;
     chip->work = SPINOR_PROGRAMS;
     while (result == 0 && length > 0) {
         uint32_t room = chip->part.page_size - address % chip->part.page_size;
@@ -213,7 +213,7 @@ int spinor_program(struct spinor *chip, uint32_t address, const void *data, uint
         bytes += piece;
         length -= piece;
     }
-    return leave(chip, result);
+    return spinor_leave(chip, result);
 }
 
 static const struct spinor_erase *erase_of(const struct spinor *chip, uint32_t length)
@@ -229,17 +229,20 @@ static const struct spinor_erase *erase_of(const struct spinor *chip, uint32_t l
 int spinor_erase(struct spinor *chip, uint32_t address, uint32_t length)
 {
     const struct spinor_erase *erase = erase_of(chip, length);
-    if (erase == NULL || address % length != 0 || !on_chip(chip, address, length)) {
+    const struct spinor_part *part = &chip->part;
+    bool usable = address >= part->base && address - part->base < part->usable;
+    if (erase == NULL || address % length != 0 || !usable || !on_chip(chip, address, length)) {
         return SPINOR_RANGE;
     }
     const struct spinor_transfer transfer = {
         .opcode = erase->opcode, .address_bytes = chip->part.address_bytes, .address_lines = 1,
         .data_lines = 1, .address = address,
     };
-    int result = enter(chip);
+    int result = spinor_enter(chip);
     chip->suspends = 0;
     chip->suspended = false;
     chip->stubborn = false;
+    result = result == 0 && chip->locked ? SPINOR_PROTECTED : result;
     result = result != 0 ? result : spinor_write_enable(chip);
     result = result != 0 ? result : spinor_send(chip, &transfer);
     chip->work_address = address;
@@ -247,8 +250,8 @@ int spinor_erase(struct spinor *chip, uint32_t address, uint32_t length)
     chip->work = SPINOR_ERASES_NOW;
     result = result != 0 ? result : spinor_wait_idle(chip, 1000, erase->max_us);
     forget(chip, address, length);
-    result = result != 0 ? result : judge(chip);
-    return leave(chip, result);
+    result = result != 0 ? result : spinor_judge(chip);
+    return spinor_leave(chip, result);
 }
 
 int spinor_sleep(struct spinor *chip)
@@ -256,7 +259,7 @@ int spinor_sleep(struct spinor *chip)
     if (chip->part.sleep == 0 || chip->asleep) {
         return SPINOR_OK;
     }
-    int result = enter(chip);
+    int result = spinor_enter(chip);
     if (result == 0) {
         result = spinor_command(chip, chip->part.sleep);
         chip->asleep = result == 0;

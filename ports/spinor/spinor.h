@@ -35,17 +35,21 @@ enum spinor_error {
     SPINOR_BUS = -1,            /* `transfer` failed */
     SPINOR_ABSENT = -2,         /* nothing answers: wiring, chip select, or no power */
     SPINOR_TIMEOUT = -3,        /* busy for longer than the chip's own maximum */
-    /* write enable is not taken: write-protected, or a broken MOSI line */
+    /* write enable is not taken, a broken MOSI line may do that, too; or the chip says that the
+       place is write-protected: see spinor_unprotect */
     SPINOR_PROTECTED = -4,
     /* the chip answers, but how large it is or how it addresses is not known */
     SPINOR_UNKNOWN = -5,
-    SPINOR_RANGE = -6           /* the range is not on the chip, or not one erase */
+    SPINOR_RANGE = -6,          /* the range is not on the chip, or not one erase */
+    /* no erase of 4 KiB to 64 KiB is known to work everywhere: see part.erase */
+    SPINOR_UNEVEN = -7,
+    SPINOR_DIFFERS = -8         /* what was programmed reads differently (bus.read_back) */
 };
 
 const char *spinor_error_text(int error);
 
 struct spinor_transfer {
-    uint8_t opcode;             /* always on one line */
+    uint8_t opcode;             /* on one line */
     uint8_t address_bytes;      /* 0, 3 or 4; most significant first */
     uint8_t address_lines;      /* 1 or 4 */
     uint8_t dummy_clocks;       /* behind the address; drive zeros */
@@ -54,6 +58,8 @@ struct spinor_transfer {
     const uint8_t *out;         /* `length` bytes to send, or NULL */
     uint8_t *in;                /* `length` bytes to receive, or NULL */
     uint32_t length;            /* 0: none */
+    bool opcode_on_four;        /* only where `lines` is 4, in spinor_start, to leave QPI; a function
+                                   that cannot do it may ignore it */
 };
 
 /*
@@ -109,6 +115,13 @@ struct spinor_bus {
     int (*map)(void *context, bool on);
     void (*forget)(void *context, uint32_t address, uint32_t length);
 
+    /*
+     * Resets the chip by its pin, or by the sequence of JESD252. spinor_start calls it where the chip
+     * does not answer: in octal mode, from which no command on one line leads back.
+     */
+    void (*reset)(void *context);
+
+    bool read_back;             /* read and compare each program: it may have been ignored */
     uint8_t lines;              /* data lines: 4, or 0 and 1 for one */
     uint32_t clock_hz;          /* for `read_page_us`; 0: 50 MHz */
 };
@@ -120,6 +133,14 @@ struct spinor_erase {
 };
 
 #define SPINOR_ERASES 4u
+
+/* Where the chip says that a program or erase failed. */
+enum spinor_failures {
+    SPINOR_SILENT,              /* it does not */
+    SPINOR_FLAGS,               /* register 70h (Micron and others) */
+    SPINOR_SECURITY,            /* register 2Bh (Macronix) */
+    SPINOR_STATUS               /* register 05h, and it stays busy until 30h (Spansion S25FL-S) */
+};
 
 /* What was found out; for your log, and to be looked at in a debugger. */
 struct spinor_part {
@@ -134,7 +155,13 @@ struct spinor_part {
     uint32_t suspend_us, resume_gap_us;
     uint8_t sleep, wake;        /* opcodes; 0: no deep power-down */
     uint32_t wake_us;
-    bool flags;                 /* register 70h says whether an operation failed */
+    uint32_t base, usable;      /* bytes: the part that `driver` shows; others have other erases */
+    enum spinor_failures failures;
+    uint8_t dies;               /* 70h must be read so often */
+    uint8_t protect_bits;       /* of register 1 */
+    bool protect_inverts;       /* bit 6 of register 2 inverts what they say */
+    bool is_protected;          /* some of the chip, when it was started: see spinor_unprotect */
+    bool locks;                 /* all of it is locked from power-up on */
 
     /* as SFDP gives them, until spinor_start has used them */
     uint8_t quad, quad_dummies, quad_lines, quad_enable, enter_four;
@@ -152,11 +179,14 @@ struct spinor {
     bool suspended;             /* it must be resumed before it is over */
     bool stubborn;              /* it was asked to stop, and did not */
     bool asleep;
+    bool locked;                /* nothing is written until spinor_unprotect */
 };
 
 /*
  * Finds the chip and fills in `chip`. Also where the processor was reset while the chip erased,
- * slept, had an erase suspended or was in another addressing mode. `bus` stays in use.
+ * slept, had an erase suspended, was in another addressing mode, in continuous reading or in QPI.
+ * (From QPI a bus with one line gets a chip only if it takes FFh, and if the other lines are pulled
+ * up.) An erase that is under way or suspended is waited for. `bus` stays in use.
  */
 int spinor_start(struct spinor *chip, const struct spinor_bus *bus);
 
@@ -166,6 +196,14 @@ int spinor_program(struct spinor *chip, uint32_t address, const void *data, uint
 
 /* One erase of a size that the chip has, at a multiple of it. */
 int spinor_erase(struct spinor *chip, uint32_t address, uint32_t length);
+
+/*
+ * Clears the block protection of the whole chip: bits that stay when the power fails, or those of a
+ * chip that is locked from each power-up on (part.locks), which writes nothing before this call.
+ * SPINOR_PROTECTED: the chip keeps them (a pin, or for good). Sector by sector protection of other
+ * kinds (PPB, DYB, SPB) is not touched. Does nothing where part.is_protected is false.
+ */
+int spinor_unprotect(struct spinor *chip);
 
 /* Deep power-down; the next call wakes the chip by itself. Does nothing on a chip that has none. */
 int spinor_sleep(struct spinor *chip);

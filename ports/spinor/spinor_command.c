@@ -9,6 +9,7 @@
 #define NOTHING 0xFFu           /* what an open line reads as */
 #define CLOCK_STEP_US 10000u
 #define SLACK_US (2u * CLOCK_STEP_US)
+#define POWER_UP_MS 20u         /* until a program is taken */
 #define PAUSES_MAX 10000000u
 #define SHORT_US 2000u          /* who waits for longer sleeps between two looks */
 #define SLEEP_US 1000u
@@ -57,21 +58,26 @@ int spinor_put(struct spinor *chip, uint8_t opcode, const uint8_t *out, uint32_t
     return spinor_send(chip, &transfer);
 }
 
+static int enable_once(struct spinor *chip, uint8_t *status)
+{
+    int result = spinor_command(chip, WRITE_ENABLE);
+    return result != 0 ? result : spinor_get(chip, READ_STATUS, status, 1);
+}
+
 /*
- * The chip forgets it after each program and erase. A chip that
- * is write-protected does not take it.
+ * The chip forgets it after each program and erase. One that is write-protected may not take it, nor
+ * does any for some milliseconds after power-up.
  */
 int spinor_write_enable(struct spinor *chip)
 {
     uint8_t status = 0;
-    int result = spinor_command(chip, WRITE_ENABLE);
-    if (result == 0) {
-        result = spinor_get(chip, READ_STATUS, &status, 1);
+    int result = enable_once(chip, &status);
+    for (uint32_t i = 0; result == 0 && (status & (ENABLED | BUSY)) == 0 && i < POWER_UP_MS; i++) {
+        result = spinor_hold(chip, 1000);
+        result = result != 0 ? result : enable_once(chip, &status);
     }
-    if (result != 0) {
-        return result;
-    }
-    return (status & ENABLED) != 0 && (status & BUSY) == 0 ? SPINOR_OK : SPINOR_PROTECTED;
+    bool enabled = (status & ENABLED) != 0 && (status & BUSY) == 0;
+    return result != 0 ? result : enabled ? SPINOR_OK : SPINOR_PROTECTED;
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -169,7 +175,14 @@ int spinor_wait_idle(struct spinor *chip, uint32_t step_us, uint32_t max_us)
         uint8_t status = NOTHING;
         int result = chip->suspended ? resume(chip) : SPINOR_OK;
         result = result != 0 ? result : spinor_get(chip, READ_STATUS, &status, 1);
-        if (result != 0 || (status & BUSY) == 0) {
+        if (result == 0 && spinor_has_failed(chip, status)) {
+            return spinor_clear_failure(chip);
+        }
+        bool ready = false;
+        if (result == 0 && (status & BUSY) == 0) {
+            result = spinor_is_ready(chip, &ready);
+        }
+        if (result != 0 || ready) {
             return result;
         }
         /* another task read meanwhile: that time does not count */

@@ -10,7 +10,7 @@
 static void clock_bytes(struct spi_board *board, const struct spinor_transfer *transfer)
 {
     struct spi_chip *chip = board->chip;
-    (void)spi_chip_exchange(chip, transfer->opcode, 1);
+    (void)spi_chip_exchange(chip, transfer->opcode, transfer->opcode_on_four ? 4 : 1);
     for (uint32_t i = transfer->address_bytes; i > 0; i--) {
         (void)spi_chip_exchange(chip, (uint8_t)(transfer->address >> (8u * (i - 1u))),
                                 transfer->address_lines);

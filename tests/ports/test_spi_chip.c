@@ -3,6 +3,8 @@
 #include "check.h"
 #include "spi_chip.h"
 
+#define POWER_UP_NS 10000000u
+
 static struct spi_chip *chip;
 
 /* One transaction on one line: `length` bytes out, then `count` in. */
@@ -41,6 +43,7 @@ static void open_chip(const struct spi_chip_kind *kind)
 {
     chip = spi_chip_new(kind);
     CHECK(chip != NULL);
+    spi_chip_wait(chip, POWER_UP_NS);
 }
 
 TEST(identification)
@@ -211,6 +214,7 @@ TEST(torn_by_the_supply)
     CHECK(bits_cleared(0, 256) > 300 && bits_cleared(0, 256) < 1800);
     CHECK_EQ(bits_cleared(256, 4096), 0);
     spi_chip_start(chip);
+    spi_chip_wait(chip, POWER_UP_NS);
     CHECK_EQ(status(0x05), 0);
     spi_chip_free(chip);
 

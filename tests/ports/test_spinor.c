@@ -516,6 +516,7 @@ TEST(volume)
                                                         &spi_chip_old};
     for (int i = 0; i < 3; i++) {
         open_board(kinds[i], i == 1 ? 4 : 1);
+        spi_chip_wait(board.chip, 10000000);        /* it takes programs by now */
         uint32_t before = spi_chip_counts(board.chip)->ignored;
         const struct nf2_config config = {
             .flash = &chip.driver,
