@@ -33,6 +33,7 @@ def runs(tick_us):
     return {
         "reads 0": {"ELSEWHERE": (1, busy), "THERE": (1, busy), "ERASES": (10, None), "SUSPENDS": (0, 0)},
         "reads 1": {"ELSEWHERE": (1, 1_500), "THERE": (5_000, busy + 5_000), "ERASES": (10, None), "SUSPENDS": (20, None)},
+        "reads 2": {"ELSEWHERE": (5_000, busy), "THERE": (1, busy), "ERASES": (10, None), "SUSPENDS": (0, 0)},
         "programs": {"PROGRAM": (5_000, busy), "ERASES": (3, None)},
         "volumes 0": {"WRITE": (1, 2 * LARGE_ERASE_US + busy), "ERASES": (20, None)},
         "volumes 1": {"WRITE": (1, 2 * LARGE_ERASE_US + busy), "ERASES": (20, None)},
@@ -70,6 +71,9 @@ FAULTS = [
     ("an erase is not resumed", 1000, "reads 1",
      [["spinor/spinor.c", "int resumed = spinor_command(chip, chip->part.resume);", "int resumed = 0;"]]),
     ("a read does not suspend", 1000, "reads 1", [["spinor/spinor.c", "chip->work == SPINOR_ERASES_NOW && chip->part.suspend != 0", "false"]]),
+    ("a refused suspend is an error", 1000, "reads 2", [["spinor/spinor.c", "chip->stubborn = result == 0 && (status & BUSY) != 0;",
+                                                         "result = (status & BUSY) != 0 ? SPINOR_TIMEOUT : result;"]]),
+    ("a refused suspend is taken for one", 1000, "reads 2", [["spinor/spinor.c", "chip->stubborn = result == 0 && (status & BUSY) != 0;", ""]]),
     ("the bus is not free while the chip is busy", 1000, "reads 1",
      [["spinor/spinor_command.c", "        spinor_unlock(chip);\n        spinor_pause(chip, step_us);\n        spinor_lock(chip);\n",
        "        spinor_pause(chip, step_us);\n"]]),

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * tasks.c - tasks of several priorities on one chip that takes its time: the second firmware of
- * `make firmware-test`. Its arguments are a word and, for some, whether the chip suspends erases:
+ * `make firmware-test`. Its arguments are a word and, for some, whether the chip suspends
+ * erases (0 no, 1 yes, 2 it says so and refuses small ones):
  *
- *     reads 0|1          a high task reads while a low one programs and erases
+ *     reads 0|1|2        a high task reads while a low one programs and erases
  *     programs           a high task programs while a low one erases, and one between them computes
  *     volumes 0|1        a volume of a low task and one of a high task on one chip
  *     below              what a task gets of the processor while one above it writes
@@ -382,7 +383,8 @@ int main(void)
     kind.id[2] = 0x12;
     kind.erase[0].typical_us = ERASE_US;
     kind.wake_us = 30;
-    kind.suspend_us = suspends != NULL && suspends[0] == '1' ? kind.suspend_us : 0;
+    kind.suspend_us = suspends != NULL && suspends[0] != '0' ? kind.suspend_us : 0;
+    kind.suspend_size = suspends != NULL && suspends[0] == '2' ? 65536u : 0;
     model_bus_start(&kind);
     must(spinor_start(&chip, &model_bus), "start");
     if (word != NULL && strcmp(word, "reads") == 0) {

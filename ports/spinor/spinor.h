@@ -179,6 +179,7 @@ struct spinor {
     bool suspended;             /* it must be resumed before it is over */
     bool stubborn;              /* it was asked to stop, and did not */
     bool asleep;
+    uint8_t flags;              /* 70h, at the end of the last wait */
     bool locked;                /* nothing is written until spinor_unprotect */
 };
 

@@ -53,10 +53,11 @@ void spinor_know_maker(struct spinor_part *part)
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-/* Dies that are stacked answer in turn. */
+/* Dies that are stacked answer in turn. What they said of failures is kept for spinor_judge. */
 int spinor_is_ready(struct spinor *chip, bool *ready)
 {
     *ready = true;
+    chip->flags = 0;
     for (uint32_t i = 0; chip->part.failures == SPINOR_FLAGS && i < chip->part.dies; i++) {
         uint8_t flags = 0;
         int result = spinor_get(chip, READ_FLAGS, &flags, 1);
@@ -64,6 +65,7 @@ int spinor_is_ready(struct spinor *chip, bool *ready)
             return result;
         }
         *ready = *ready && (flags & FLAGS_READY) != 0;
+        chip->flags |= flags;
     }
     return SPINOR_OK;
 }
@@ -79,18 +81,13 @@ static int blame(struct spinor *chip)
 
 static int judge_flags(struct spinor *chip)
 {
-    uint8_t flags = 0, all = 0;
-    int result = SPINOR_OK;
-    for (uint32_t i = 0; result == 0 && i < chip->part.dies; i++) {
-        result = spinor_get(chip, READ_FLAGS, &flags, 1);
-        all |= flags;
+    uint8_t flags = chip->flags;
+    if ((flags & (FLAGS_FAILED | FLAGS_PROTECTED)) == 0) {
+        return SPINOR_OK;
     }
-    if (result != 0 || (all & (FLAGS_FAILED | FLAGS_PROTECTED)) == 0) {
-        return result;
-    }
-    result = spinor_command(chip, CLEAR_FLAGS);
+    int result = spinor_command(chip, CLEAR_FLAGS);
     result = result != 0 ? result : spinor_command(chip, WRITE_DISABLE);
-    return result != 0 ? result : (all & FLAGS_PROTECTED) != 0 ? SPINOR_PROTECTED : NF2_FLASH_BAD;
+    return result != 0 ? result : (flags & FLAGS_PROTECTED) != 0 ? SPINOR_PROTECTED : NF2_FLASH_BAD;
 }
 
 int spinor_judge(struct spinor *chip)
