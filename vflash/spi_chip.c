@@ -70,7 +70,7 @@ const struct spi_chip_counts *spi_chip_counts(const struct spi_chip *chip)
 bool spi_chip_is_busy(const struct spi_chip *chip)
 {
     bool stuck = chip->kind.status_errors && (chip->flags & FAILED) != 0;
-    return (chip->operation != SPI_IDLE && !chip->suspended) || stuck;
+    return (chip->operation != SPI_IDLE && !chip->suspended) || chip->nested || stuck;
 }
 
 uint32_t spi_chip_clock_ns(const struct spi_chip *chip)
@@ -275,7 +275,10 @@ static bool is_accepted(struct spi_chip *chip, uint8_t opcode)
     if (chip->unread > 0 && (is_program(opcode) || erase_of(chip, opcode) != NULL)) {
         return false;           /* one of the dies has not been asked yet */
     }
-    if (chip->suspended && (is_program(opcode) || erase_of(chip, opcode) != NULL)) {
+    if (chip->suspended && is_program(opcode)) {
+        return chip->kind.programs_meanwhile;
+    }
+    if (chip->suspended && erase_of(chip, opcode) != NULL) {
         return false;
     }
     return true;
@@ -473,8 +476,9 @@ static void change(struct spi_chip *chip)
     if (chip->kind.security) {
         chip->flags &= (uint8_t)~FAILED;        /* of the operation before this one */
     }
+    bool held = chip->suspended && chip->target % chip->kind.size - chip->address < chip->length;
     const struct spi_chip_erase *erase = erases ? erase_at(chip) : NULL;
-    if (is_protected(chip) || (erases && erase == NULL)) {
+    if (held || is_protected(chip) || (erases && erase == NULL)) {
         refuse(chip, erases, is_protected(chip));
         return;
     }

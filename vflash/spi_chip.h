@@ -49,6 +49,7 @@ struct spi_chip_kind {
     uint32_t suspend_us;        /* takes so long; 0: the chip cannot suspend an erase */
     uint32_t suspend_size;      /* bytes: smaller erases cannot be suspended */
     uint8_t suspend, resume;    /* opcodes; 0: 75h and 7Ah */
+    bool programs_meanwhile;    /* while an erase is suspended, outside its range */
     uint32_t resume_gap_us;     /* an erase that runs for less between two suspends gets nowhere */
     uint32_t wake_us;           /* ABh takes so long; 0: no deep power-down */
 
@@ -87,6 +88,7 @@ struct spi_chip_counts {
     uint32_t wrapped;           /* programs that went past their page's end */
     uint32_t rises;             /* programs that asked for a bit to go from 0 to 1 */
     uint32_t blind_reads;       /* bytes read of the block whose erase is suspended */
+    uint32_t meanwhile;         /* programs while an erase was suspended */
 };
 
 struct spi_chip;

@@ -13,14 +13,14 @@
 const struct spi_chip_kind spi_chip_w25q256 = {
     .id = {0xEF, 0x40, 0x19}, .size = 32u << 20, .page_size = 256, .erase = W25Q_ERASES,
     .program_us = 400, .four_opcodes = true, .four_mode = true, .sfdp = true, .quad = true,
-    .suspend_us = 20, .resume_gap_us = 100, .wake_us = 3, .power_up_us = 20,
+    .programs_meanwhile = true, .suspend_us = 20, .resume_gap_us = 100, .wake_us = 3, .power_up_us = 20,
     .power_up_write_us = 5000, .protect_bits = 0x3C, .protect_inverts = true,
     .qpi_exit = 0xFF,
 };
 
 const struct spi_chip_kind spi_chip_w25q128 = {
     .id = {0xEF, 0x40, 0x18}, .size = 16u << 20, .page_size = 256, .erase = W25Q_ERASES,
-    .program_us = 400, .sfdp = true, .quad = true, .suspend_us = 20, .resume_gap_us = 100,
+    .program_us = 400, .sfdp = true, .quad = true, .programs_meanwhile = true, .suspend_us = 20, .resume_gap_us = 100,
     .wake_us = 3, .power_up_us = 20, .power_up_write_us = 5000, .protect_bits = 0x1C,
     .protect_inverts = true, .qpi_exit = 0xFF,
 };
@@ -37,7 +37,7 @@ const struct spi_chip_kind spi_chip_old = {
 const struct spi_chip_kind spi_chip_s25fl128s = {
     .id = {0x01, 0x20, 0x18}, .id_more = {0x4D, 0x01}, .id_long = true, .size = 16u << 20, .page_size = 256,
     .erase = {{4096, 0x20, 0x21, 130000}, {65536, 0xD8, 0xDC, 130000}},
-    .program_us = 250, .four_opcodes = true, .sfdp = true, .quad = true, .suspend_us = 45,
+    .program_us = 250, .four_opcodes = true, .sfdp = true, .quad = true, .programs_meanwhile = true, .suspend_us = 45,
     .suspend_size = 65536, .resume_gap_us = 100,
     .regions = {{128u << 10, 3}, {(16u << 20) - (128u << 10), 2}},
     .other = {{(16u << 20) - (128u << 10), 2}, {128u << 10, 3}}, .map_opcode = 0x35, .map_bit = 4,
@@ -75,7 +75,7 @@ const struct spi_chip_kind spi_chip_sst26vf032b = {
 const struct spi_chip_kind spi_chip_mt25ql256 = {
     .id = {0x20, 0xBA, 0x19}, .size = 32u << 20, .page_size = 256, .erase = MICRON_ERASES,
     .program_us = 120, .four_opcodes = true, .four_mode = true, .four_mode_latched = true,
-    .sfdp = true, .quad = true, .quad_method = SPI_CHIP_QUAD_ALWAYS, .flag_status = true, .dies = 1, .suspend_us = 30,
+    .sfdp = true, .quad = true, .quad_method = SPI_CHIP_QUAD_ALWAYS, .flag_status = true, .dies = 1, .programs_meanwhile = true, .suspend_us = 30,
     .resume_gap_us = 150, .wake_us = 30, .protect_bits = 0x5C, .power_up_us = 150,
     .power_up_write_us = 150, .qpi_exit = 0xF5,
 };
@@ -85,7 +85,7 @@ const struct spi_chip_kind spi_chip_n25q00a = {
     .id = {0x20, 0xBA, 0x21}, .size = 128u << 20, .page_size = 256,
     .erase = {{4096, 0x20, 0x21, 250000}, {65536, 0xD8, 0xDC, 700000}}, .program_us = 500,
     .four_opcodes = true, .four_mode = true, .four_mode_latched = true, .sfdp = true, .quad = true,
-    .quad_method = SPI_CHIP_QUAD_ALWAYS, .flag_status = true, .dies = 4, .suspend_us = 15, .resume_gap_us = 100,
+    .quad_method = SPI_CHIP_QUAD_ALWAYS, .flag_status = true, .dies = 4, .programs_meanwhile = true, .suspend_us = 15, .resume_gap_us = 100,
     .protect_bits = 0x5C, .power_up_us = 150, .power_up_write_us = 150, .qpi_exit = 0xF5,
 };
 
@@ -94,7 +94,7 @@ const struct spi_chip_kind spi_chip_mx25l25645g = {
     .id = {0xC2, 0x20, 0x19}, .size = 32u << 20, .page_size = 256,
     .erase = {{4096, 0x20, 0x21, 30000}, {32768, 0x52, 0x5C, 150000}, {65536, 0xD8, 0xDC, 280000}},
     .program_us = 250, .four_opcodes = true, .four_mode = true, .sfdp = true, .quad = true,
-    .quad_method = 2, .security = true, .suspend_us = 20, .resume_gap_us = 100, .suspend = 0xB0,
+    .quad_method = 2, .security = true, .programs_meanwhile = true, .suspend_us = 20, .resume_gap_us = 100, .suspend = 0xB0,
     .resume = 0x30, .wake_us = 30, .protect_bits = 0x3C, .power_up_us = 800,
     .power_up_write_us = 800, .qpi_exit = 0xF5,
 };

@@ -37,6 +37,11 @@ struct spi_chip {
     uint64_t resumed_ns;        /* when the erase went on */
     uint64_t left_at_resume_ns;
     uint32_t address, length;   /* of the operation */
+    bool nested;                /* a program, while the erase in `held` is suspended */
+    struct spi_held {
+        uint32_t address, length;
+        uint64_t left_ns, total_ns, left_at_resume_ns;
+    } held;
     uint8_t page[SPI_CHIP_PAGE_MAX];
     bool touched[SPI_CHIP_PAGE_MAX];
 

@@ -40,7 +40,8 @@ enum spinor_error {
     SPINOR_PROTECTED = -4,
     /* the chip answers, but how large it is or how it addresses is not known */
     SPINOR_UNKNOWN = -5,
-    SPINOR_RANGE = -6,          /* the range is not on the chip, or not one erase */
+    /* the range is not on the chip, or not one erase; or spinor_erase_done was not asked */
+    SPINOR_RANGE = -6,
     /* no erase of 4 KiB to 64 KiB is known to work everywhere: see part.erase */
     SPINOR_UNEVEN = -7,
     SPINOR_DIFFERS = -8         /* what was programmed reads differently (bus.read_back) */
@@ -153,6 +154,7 @@ struct spinor_part {
     uint8_t read, read_address_lines, read_data_lines, read_dummies, program;
     uint8_t suspend, resume;    /* opcodes; 0: an erase cannot be suspended */
     uint32_t suspend_us, resume_gap_us;
+    bool programs_meanwhile;    /* elsewhere, while an erase is suspended */
     uint8_t sleep, wake;        /* opcodes; 0: no deep power-down */
     uint32_t wake_us;
     uint32_t base, usable;      /* bytes: the part that `driver` shows; others have other erases */
@@ -175,6 +177,10 @@ struct spinor {
     /* private */
     enum { SPINOR_IDLE, SPINOR_PROGRAMS, SPINOR_ERASES_NOW } work;
     uint32_t work_address, work_length;
+    bool open, runs;            /* an erase was begun and not asked about; the chip is at it */
+    bool finishing;             /* a task waits for its end */
+    int open_result;            /* where it does not run any more */
+    uint32_t open_since_us, open_max_us, open_suspends;
     uint32_t suspends;          /* of the erase that is under way */
     bool suspended;             /* it must be resumed before it is over */
     bool stubborn;              /* it was asked to stop, and did not */
@@ -197,6 +203,17 @@ int spinor_program(struct spinor *chip, uint32_t address, const void *data, uint
 
 /* One erase of a size that the chip has, at a multiple of it. */
 int spinor_erase(struct spinor *chip, uint32_t address, uint32_t length);
+
+/*
+ * The same in the background: spinor_erase_begin returns at once, spinor_erase_done says 0 while the
+ * erase runs, 1 when it has ended (or none was begun), an error when it has failed. Meanwhile reads
+ * and programs elsewhere suspend it, if the chip can do that (part.suspend, part.programs_meanwhile),
+ * and wait for its end otherwise; what needs the chip for itself (another erase, a sleep) waits.
+ * Without `now_us` an erase that never ends is not noticed. `driver` has these functions where the
+ * chip can do both.
+ */
+int spinor_erase_begin(struct spinor *chip, uint32_t address, uint32_t length);
+int spinor_erase_done(struct spinor *chip);
 
 /*
  * Clears the block protection of the whole chip: bits that stay when the power fails, or those of a

@@ -115,7 +115,7 @@ void spinor_pause(struct spinor *chip, uint32_t us)
     chip->bus->pause(chip->bus->context, us);
 }
 
-static uint32_t now_us(struct spinor *chip)
+uint32_t spinor_now_us(struct spinor *chip)
 {
     return chip->bus->now_us != NULL ? chip->bus->now_us(chip->bus->context) : 0;
 }
@@ -128,10 +128,10 @@ int spinor_hold(struct spinor *chip, uint32_t us)
         bus->delay(bus->context, us);
         return SPINOR_OK;
     }
-    uint32_t begun_us = now_us(chip);
+    uint32_t begun_us = spinor_now_us(chip);
     spinor_pause(chip, us);
     for (uint32_t pauses = 0; bus->now_us != NULL; pauses++) {
-        if (now_us(chip) - begun_us >= us + CLOCK_STEP_US) {
+        if (spinor_now_us(chip) - begun_us >= us + CLOCK_STEP_US) {
             break;
         }
         if (pauses == PAUSES_MAX) {
@@ -149,7 +149,7 @@ struct waiting {
 static bool expired(struct spinor *chip, struct waiting *waiting, uint32_t max_us)
 {
     if (chip->bus->now_us != NULL) {
-        waiting->waited_us = now_us(chip) - waiting->begin_us;
+        waiting->waited_us = spinor_now_us(chip) - waiting->begin_us;
         max_us += SLACK_US;
     }
     return waiting->waited_us > max_us || waiting->polls++ / POLLS_PER_US > max_us;
@@ -163,40 +163,72 @@ static int resume(struct spinor *chip)
     return result;
 }
 
+int spinor_look(struct spinor *chip, bool *ended)
+{
+    uint8_t status = NOTHING;
+    int result = spinor_get(chip, READ_STATUS, &status, 1);
+    *ended = true;
+    if (result == 0 && spinor_has_failed(chip, status)) {
+        return spinor_clear_failure(chip);
+    }
+    *ended = result != 0;
+    if (result == 0 && (status & BUSY) == 0) {
+        result = spinor_is_ready(chip, ended);
+    }
+    return result;
+}
+
+static int too_long(struct spinor *chip)
+{
+    uint8_t status = NOTHING;
+    int result = spinor_get(chip, READ_STATUS, &status, 1);
+    return result != 0 ? result : status == NOTHING ? SPINOR_ABSENT : SPINOR_TIMEOUT;
+}
+
 /*
  * With the bus locked. It is free while the chip works, so that others may read:
  * see fetch_suspended.
  */
 int spinor_wait_idle(struct spinor *chip, uint32_t step_us, uint32_t max_us)
 {
-    struct waiting waiting = {.begin_us = now_us(chip)};
+    struct waiting waiting = {.begin_us = spinor_now_us(chip)};
     uint32_t suspends = chip->suspends;
     for (;;) {
-        uint8_t status = NOTHING;
+        bool ended = false;
         int result = chip->suspended ? resume(chip) : SPINOR_OK;
-        result = result != 0 ? result : spinor_get(chip, READ_STATUS, &status, 1);
-        if (result == 0 && spinor_has_failed(chip, status)) {
-            return spinor_clear_failure(chip);
-        }
-        bool ready = false;
-        if (result == 0 && (status & BUSY) == 0) {
-            result = spinor_is_ready(chip, &ready);
-        }
-        if (result != 0 || ready) {
+        result = result != 0 ? result : spinor_look(chip, &ended);
+        if (result != 0 || ended) {
             return result;
         }
         /* another task read meanwhile: that time does not count */
         if (chip->suspends != suspends) {
             suspends = chip->suspends;
-            waiting = (struct waiting){.begin_us = now_us(chip)};
+            waiting = (struct waiting){.begin_us = spinor_now_us(chip)};
         }
         if (expired(chip, &waiting, max_us)) {
-            return status == NOTHING ? SPINOR_ABSENT : SPINOR_TIMEOUT;
+            return too_long(chip);
         }
         step_us = waiting.waited_us > SHORT_US && step_us < SLEEP_US ? SLEEP_US : step_us;
         spinor_unlock(chip);
         spinor_pause(chip, step_us);
         spinor_lock(chip);
+        waiting.waited_us += step_us;
+    }
+}
+
+int spinor_wait_locked(struct spinor *chip, uint32_t step_us, uint32_t max_us)
+{
+    struct waiting waiting = {.begin_us = spinor_now_us(chip)};
+    for (;;) {
+        bool ended = false;
+        int result = spinor_look(chip, &ended);
+        if (result != 0 || ended) {
+            return result;
+        }
+        if (expired(chip, &waiting, max_us)) {
+            return too_long(chip);
+        }
+        spinor_pause(chip, step_us);
         waiting.waited_us += step_us;
     }
 }

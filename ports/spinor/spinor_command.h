@@ -26,6 +26,11 @@ void spinor_release(struct spinor *chip);
 void spinor_pause(struct spinor *chip, uint32_t us);
 int spinor_hold(struct spinor *chip, uint32_t us);      /* at least that long, by every clock */
 int spinor_wait_idle(struct spinor *chip, uint32_t step_us, uint32_t max_us);
+/* With the bus locked all along, for an operation inside a suspended erase. */
+int spinor_wait_locked(struct spinor *chip, uint32_t step_us, uint32_t max_us);
+/* One look: what became of an operation. `ended` where it is over, well or not. */
+int spinor_look(struct spinor *chip, bool *ended);
+uint32_t spinor_now_us(struct spinor *chip);        /* 0 without a clock */
 int spinor_window(struct spinor *chip, bool on);
 
 /* A piece of work of one task: with the chip claimed, the bus locked and the chip awake. */

@@ -156,6 +156,7 @@ static void take_states(const struct table *basic, struct spinor_part *part)
     if (basic->words >= 13u && field(basic, 12, 31, 1) == 0) {
         part->suspend = (uint8_t)field(basic, 13, 24, 8);
         part->resume = (uint8_t)field(basic, 13, 16, 8);
+        part->programs_meanwhile = field(basic, 12, 5, 1) != 0;
         part->suspend_us = delay_us(basic, 12, 24);
         part->resume_gap_us = (field(basic, 12, 20, 4) + 1u) * 64u;
     }

@@ -231,6 +231,16 @@ static int flash_erase(void *context, uint32_t address, uint32_t length)
     return spinor_erase(context, base_of(context) + address, length);
 }
 
+static int flash_erase_begin(void *context, uint32_t address, uint32_t length)
+{
+    return spinor_erase_begin(context, base_of(context) + address, length);
+}
+
+static int flash_erase_done(void *context)
+{
+    return spinor_erase_done(context);
+}
+
 static uint32_t page_read_us(const struct spinor *chip)
 {
     uint32_t hz = chip->bus->clock_hz != 0 ? chip->bus->clock_hz : LINE_CLOCK_HZ;
@@ -267,6 +277,10 @@ static int fill_driver(struct spinor *chip)
         .read_page_us = page_read_us(chip), .program_page_us = chip->part.program_us,
         .erase_block_us = block->typical_us, .large_erase_us = pays ? large->typical_us : 0,
     };
+    if (chip->part.suspend != 0 && chip->part.programs_meanwhile) {
+        chip->driver.erase_begin = flash_erase_begin;
+        chip->driver.erase_done = flash_erase_done;
+    }
     return SPINOR_OK;
 }
 
