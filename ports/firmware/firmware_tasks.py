@@ -34,7 +34,10 @@ def runs(tick_us):
         "reads 0": {"ELSEWHERE": (1, busy), "THERE": (1, busy), "ERASES": (10, None), "SUSPENDS": (0, 0)},
         "reads 1": {"ELSEWHERE": (1, 1_500), "THERE": (5_000, busy + 5_000), "ERASES": (10, None), "SUSPENDS": (20, None)},
         "reads 2": {"ELSEWHERE": (5_000, busy), "THERE": (1, busy), "ERASES": (10, None), "SUSPENDS": (0, 0)},
-        "programs": {"PROGRAM": (5_000, busy), "ERASES": (3, None)},
+        "programs 0": {"PROGRAM": (5_000, busy), "ERASES": (3, None)},
+        "programs 1": {"PROGRAM": (1, 3_000), "ERASES": (3, None)},
+        "background 0": {"BOTH": (5_000, busy), "ERASED": (3, None), "MEANWHILE": (0, 0)},
+        "background 1": {"BOTH": (1, 5_000), "ERASED": (3, None), "MEANWHILE": (20, None)},
         "volumes 0": {"WRITE": (1, 2 * LARGE_ERASE_US + busy), "ERASES": (20, None)},
         "volumes 1": {"WRITE": (1, 2 * LARGE_ERASE_US + busy), "ERASES": (20, None)},
         "below": {"GAP": (1, 35_000), "ERASES": (5, None)},
@@ -48,12 +51,12 @@ TICKS_US = {1000: 1_000, 100: 10_000}       # by the rate, which is in the progr
 
 # Name, rate and run that finds it, then what is replaced where: [file, text, replacement]...
 PAUSE = ["freertos/nf2_freertos.c", "us >= SLEEP_US || us >= TICK_US", "us >= 2u * TICK_US"]
-YIELDS = ["freertos/nf2_freertos.c", "} else if (yields_for_long()) {", "} else if (false) {"]
+YIELDS = ["freertos/nf2_freertos.c", "} else if (yields_for_long(us)) {", "} else if (false) {"]
 NO_CLAIM = ["spinor/spinor_command.c", "chip->bus->claim != NULL", "false"]
 NO_RELEASE = ["spinor/spinor_command.c", "chip->bus->release != NULL", "false"]
 FAULTS = [
-    ("nobody holds the chip", 1000, "programs", [NO_CLAIM, NO_RELEASE]),
-    ("the chip's holder inherits no priority", 1000, "programs",
+    ("nobody holds the chip", 1000, "programs 0", [NO_CLAIM, NO_RELEASE]),
+    ("the chip's holder inherits no priority", 1000, "programs 0",
      [["freertos/nf2_freertos.c", "chip->claim = xSemaphoreCreateMutexStatic(&chip->claim_memory);",
        "chip->claim = xSemaphoreCreateBinaryStatic(&chip->claim_memory); (void)xSemaphoreGive(chip->claim);"]]),
     ("an erase does not sleep at a slow tick", 100, "below", [PAUSE]),
@@ -70,6 +73,10 @@ FAULTS = [
      [["freertos/nf2_freertos.c", "return spun_us + passed * TICK_US;", "return (uint32_t)xTaskGetTickCount() * TICK_US + 0u * passed;"]]),
     ("an erase is not resumed", 1000, "reads 1",
      [["spinor/spinor.c", "int resumed = spinor_command(chip, chip->part.resume);", "int resumed = 0;"]]),
+    ("a program does not suspend", 1000, "programs 1",
+     [["spinor/spinor.c", "chip->part.programs_meanwhile && may_suspend(chip, address, length)", "false"]]),
+    ("nobody waits for an erase in the background", 1000, "background 0",
+     [["spinor/spinor.c", "if (chip->runs && !chip->finishing) {\n            chip->finishing", "if (false) {\n            chip->finishing"]]),
     ("a read does not suspend", 1000, "reads 1", [["spinor/spinor.c", "chip->work == SPINOR_ERASES_NOW && chip->part.suspend != 0", "false"]]),
     ("a refused suspend is an error", 1000, "reads 2", [["spinor/spinor.c", "chip->stubborn = result == 0 && !stopped;",
                                                          "result = !stopped ? SPINOR_TIMEOUT : result;"]]),

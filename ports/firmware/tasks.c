@@ -5,7 +5,8 @@
  * erases (0 no, 1 yes, 2 it says so and refuses small ones):
  *
  *     reads 0|1|2        a high task reads while a low one programs and erases
- *     programs           a high task programs while a low one erases, and one between them computes
+ *     programs 0|1       a high task programs while a low one erases, and one between them computes
+ *     background 0|1     a low task erases in the background, a high one programs and reads meanwhile
  *     volumes 0|1        a volume of a low task and one of a high task on one chip
  *     below              what a task gets of the processor while one above it writes
  *     yields             a high task that pauses for next to nothing, until a low one has run
@@ -178,6 +179,53 @@ static void program_often(void *unused)
     }
     line("PROGRAM %u\n", longest_us);
     line("ERASES %u\n", spi_chip_counts(model_bus_chip())->erases);
+    done();
+}
+
+/* ---- background ------------------------------------------------------------------------------ */
+
+#define ROUNDS 40u
+
+static volatile uint32_t erased;
+
+static void erase_behind(void *unused)
+{
+    static uint8_t data[64];
+    (void)unused;
+    for (uint32_t i = 0;; i++) {
+        uint32_t address = WORK_AT + i % 16u * BLOCK;
+        int result;
+        must(spinor_program(&chip, address + 100u, data, sizeof(data)), "program");
+        must(spinor_erase_begin(&chip, address, BLOCK), "begin");
+        while ((result = spinor_erase_done(&chip)) == 0) {
+            vTaskDelay(1);
+        }
+        must(result - 1, "erase");
+        must(spinor_read(&chip, address + 100u, data, sizeof(data)), "read");
+        for (uint32_t k = 0; k < sizeof(data); k++) {
+            must(data[k] ^ 0xFF, "the block is not blank");
+        }
+        memset(data, 0, sizeof(data));
+        erased++;
+    }
+}
+
+static void program_and_read(void *unused)
+{
+    uint32_t longest_us = 0;
+    (void)unused;
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        uint32_t written[4] = {i, ~i, 3u * i, 7u}, read[4];
+        vTaskDelay(1u + 7000u / TICK_US);
+        uint32_t begun_us = begin();
+        must(spinor_program(&chip, 16u * i, written, sizeof(written)), "program");
+        must(spinor_read(&chip, 16u * i, read, sizeof(read)), "read");
+        longest_us = longer(longest_us, begun_us);
+        must(memcmp(read, written, sizeof(read)), "compare");
+    }
+    line("BOTH %u\n", longest_us);
+    line("ERASED %u\n", erased);
+    line("MEANWHILE %u\n", spi_chip_counts(model_bus_chip())->meanwhile);
     done();
 }
 
@@ -394,6 +442,9 @@ int main(void)
         create(program_and_erase, LOW);
         create(compute, MIDDLE);
         create(program_often, HIGH);
+    } else if (word != NULL && strcmp(word, "background") == 0) {
+        create(erase_behind, LOW);
+        create(program_and_read, HIGH);
     } else if (word != NULL && strcmp(word, "volumes") == 0) {
         create(low_volume, LOW);
         create(high_volume, HIGH);

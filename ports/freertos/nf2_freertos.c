@@ -11,6 +11,7 @@
 #define NEXT_STEP_MS 10u
 #define SLEEP_US 1000u          /* whoever waits for that long sleeps, however long a tick is */
 #define YIELDING_TICKS 4u       /* then a wait that only yields sleeps for a tick */
+#define POLL_US 10u             /* between two yields, at least */
 
 static bool running(void)
 {
@@ -75,19 +76,21 @@ void nf2_freertos_delay(void *unused, uint32_t us)
 
 /*
  * Yields reach no task of a lower priority, and it may be one of those that is waited for: whoever
- * yields on and on sleeps now and then.
+ * waits by yields for half of some ticks sleeps for the next one. Single programs do not.
  */
-static bool yields_for_long(void)
+static bool yields_for_long(uint32_t us)
 {
-    static TickType_t since, last;
-    TickType_t now = xTaskGetTickCount();
-    if ((TickType_t)(now - last) > 1u) {
-        since = now;
+    static TickType_t since;
+    static uint32_t yielded_us;
+    TickType_t now = xTaskGetTickCount(), passed = (TickType_t)(now - since);
+    yielded_us += us + POLL_US;
+    if (passed < YIELDING_TICKS) {
+        return false;
     }
-    last = now;
-    bool long_enough = (TickType_t)(now - since) >= YIELDING_TICKS;
-    since = long_enough ? now : since;
-    return long_enough;
+    bool for_long = passed == YIELDING_TICKS && yielded_us >= YIELDING_TICKS * TICK_US / 2u;
+    since = now;
+    yielded_us = 0;
+    return for_long;
 }
 
 void nf2_freertos_pause(void *unused, uint32_t us)
@@ -97,7 +100,7 @@ void nf2_freertos_pause(void *unused, uint32_t us)
         spin(us);
     } else if (us >= SLEEP_US || us >= TICK_US) {
         vTaskDelay((TickType_t)(us >= TICK_US ? us / TICK_US : 1u));
-    } else if (yields_for_long()) {
+    } else if (yields_for_long(us)) {
         vTaskDelay(1);
     } else {
         taskYIELD();            /* a program ends sooner than the next tick: ask again at once */

@@ -45,7 +45,7 @@ def test_tasks():
     """Tasks of several priorities on a chip that takes its time, and a fault that one of the runs must find."""
     build = build_firmware(["tasks_100", "tasks_1000"])
     script = [sys.executable, ROOT / "ports/firmware/firmware_tasks.py", "--build", build]
-    for rate, runs, faults in ((1000, ["reads 1", "programs", "yields", "sleep"], 1), (100, ["reads 0", "below", "clock"], 0)):
+    for rate, runs, faults in ((1000, ["reads 1", "programs 0", "background 1", "yields", "sleep"], 1), (100, ["reads 0", "below", "clock"], 0)):
         done = subprocess.run([*script, "--rates", str(rate), "--only", *runs, "--faults", str(faults)],
                               capture_output=True, text=True, check=False, timeout=600)
         assert done.returncode == 0, done.stdout + done.stderr

@@ -456,6 +456,33 @@ static void pass_ms(uint32_t ms)
     spi_chip_wait(board.chip, 1000000u * (uint64_t)ms);
 }
 
+static uint32_t asked_meanwhile, ended_meanwhile;
+
+/* Another task asks whenever the bus is free. */
+static void ask_meanwhile(void *context)
+{
+    (void)context;
+    asked_meanwhile++;
+    ended_meanwhile += spinor_erase_done(&chip) != 0;
+}
+
+/* A program inside a suspended erase: the chip is not busy with the erase, which has not ended. */
+TEST(asked_in_a_program)
+{
+    uint8_t data[256] = {0};
+    open_board(&spi_chip_w25q256, 4);
+    pass_ms(10);
+    CHECK_EQ(spinor_erase_begin(&chip, 0, 65536), 0);
+    asked_meanwhile = ended_meanwhile = 0;
+    board.while_busy = ask_meanwhile;
+    CHECK_EQ(spinor_program(&chip, 65536, data, sizeof(data)), 0);
+    board.while_busy = NULL;
+    CHECK_EQ(asked_meanwhile, 0);
+    CHECK_EQ(ended_meanwhile, 0);
+    CHECK_EQ(spinor_erase_done(&chip), 0);
+    spi_board_close(&board);
+}
+
 TEST(erase_in_the_background)
 {
     uint8_t data[300], read[300];
@@ -815,6 +842,7 @@ int main(void)
     RUN(slow_programs_sleep);
     RUN(failures_in_a_suspended_read);
     RUN(read_of_the_block_waits);
+    RUN(asked_in_a_program);
     RUN(erase_in_the_background);
     RUN(background_is_waited_for);
     RUN(background_failures);
