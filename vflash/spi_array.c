@@ -117,8 +117,8 @@ void spi_array_erase(struct spi_chip *chip, const struct spi_chip_erase *erase)
 
 void spi_array_suspend(struct spi_chip *chip)
 {
-    if (chip->kind.suspend_us == 0 || chip->operation != SPI_ERASE || chip->suspended || chip->nested
-        || chip->length < chip->kind.suspend_size) {
+    bool can = chip->kind.suspend_us != 0 && chip->length >= chip->kind.suspend_size;
+    if (!can || chip->operation != SPI_ERASE || chip->suspended || chip->nested) {
         chip->counts.ignored++;
         return;
     }

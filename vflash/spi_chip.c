@@ -16,7 +16,7 @@
 #define PROGRAM_FAILED 0x10u
 #define PROTECTED_FLAG 0x02u
 #define FAILED (ERASE_FAILED | PROGRAM_FAILED)
-#define CONTINUE_BITS 2u        /* the lower two of the first mode clock: then no opcode comes next */
+#define CONTINUE_BITS 2u        /* the lower two of the first mode clock: no opcode comes next */
 
 static void power_up(struct spi_chip *chip)
 {
@@ -362,8 +362,8 @@ static void take(struct spi_chip *chip, uint8_t byte)
 }
 
 /*
- * What the lines say at one of the clocks of that byte. Those that the controller does not drive are
- * pulled up.
+ * What the lines say at one of the clocks of that byte. Those that the controller does not drive
+ * are pulled up.
  */
 static uint8_t nibble_at(uint8_t byte, unsigned lines, uint32_t clock)
 {

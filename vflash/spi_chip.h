@@ -56,7 +56,7 @@ struct spi_chip_kind {
     /* Where not all erases work everywhere. Size 0 ends the list; an empty one: they do. */
     struct spi_chip_region regions[SPI_CHIP_REGIONS];
     struct spi_chip_region other[SPI_CHIP_REGIONS];     /* in their place, if a register says so: */
-    uint8_t map_opcode, map_bit;                        /* that register and its bit; 0: none does */
+    uint8_t map_opcode, map_bit;                        /* that register, its bit; 0: none */
     bool map_garbled;           /* the table in SFDP makes no sense */
 
     uint8_t quad_method;        /* as SFDP counts them: 2 is bit 6 of register 1; 0: bit 1 of 2;
@@ -74,8 +74,8 @@ struct spi_chip_kind {
 
 /*
  * W25Q256JV and W25Q128JV, and an old chip without SFDP; then those that differ from them, as their
- * data sheets have them: erases by place (S25FL128S, SST26VF032B), error bits (MT25QL256, N25Q00A of
- * four dies, MX25L25645G, S25FL128S), sectors of 256 KiB alone (S25FL512S), blocks that are locked
+ * data sheets have them: erases by place (S25FL128S, SST26VF032B), error bits (MT25QL256, N25Q00A
+ * of four dies, MX25L25645G, S25FL128S), sectors of 256 KiB alone (S25FL512S), blocks that are locked
  * at power-up (SST26VF032B).
  */
 extern const struct spi_chip_kind spi_chip_w25q256, spi_chip_w25q128, spi_chip_old,

@@ -73,9 +73,11 @@ static void put_basic(const struct spi_chip_kind *kind, uint8_t *basic)
     uint32_t gap = (kind->resume_gap_us + 63u) / 64u;
     uint32_t suspend = scaled(kind->suspend_us, waits);
     suspend = (suspend & 31u) | ((suspend >> 5) == 0 ? 1u : suspend >> 5) << 5;
-    put(basic, 12,
-        (kind->programs_meanwhile ? 1u << 5 : 0) | (gap > 0 ? gap - 1u : 0) << 20 | suspend << 24 | (kind->suspend_us ? 0 : 1u << 31));
-    uint32_t stop = kind->suspend != 0 ? kind->suspend : 0x75, go = kind->resume ? kind->resume : 0x7A;
+    uint32_t meanwhile = kind->programs_meanwhile ? 1u << 5 : 0;
+    uint32_t never = kind->suspend_us != 0 ? 0 : 1u << 31;
+    put(basic, 12, meanwhile | (gap > 0 ? gap - 1u : 0) << 20 | suspend << 24 | never);
+    uint32_t stop = kind->suspend != 0 ? kind->suspend : 0x75;
+    uint32_t go = kind->resume != 0 ? kind->resume : 0x7A;
     put(basic, 13, stop << 24 | go << 16 | stop << 8 | go);
     uint32_t wake = scaled(kind->wake_us, waits);
     wake = (wake & 31u) | ((wake >> 5) == 0 ? 1u : wake >> 5) << 5;

@@ -75,8 +75,6 @@ FAULTS = [
      [["spinor/spinor.c", "int resumed = spinor_command(chip, chip->part.resume);", "int resumed = 0;"]]),
     ("a program does not suspend", 1000, "programs 1",
      [["spinor/spinor.c", "chip->part.programs_meanwhile && may_suspend(chip, address, length)", "false"]]),
-    ("nobody waits for an erase in the background", 1000, "background 0",
-     [["spinor/spinor.c", "if (chip->runs && !chip->finishing) {\n            chip->finishing", "if (false) {\n            chip->finishing"]]),
     ("a read does not suspend", 1000, "reads 1", [["spinor/spinor.c", "chip->work == SPINOR_ERASES_NOW && chip->part.suspend != 0", "false"]]),
     ("a refused suspend is an error", 1000, "reads 2", [["spinor/spinor.c", "chip->stubborn = result == 0 && !stopped;",
                                                          "result = !stopped ? SPINOR_TIMEOUT : result;"]]),

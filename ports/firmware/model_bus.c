@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* model_bus.c - transfers clocked into the chip model, while the board's timer makes its time pass. */
+/* model_bus.c - transfers clocked into the chip model; the board's timer makes its time pass. */
 #include "model_bus.h"
 
 #include <stddef.h>

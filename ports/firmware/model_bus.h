@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * model_bus.h - the chip model of vflash/ behind spinor's bus, on the board. The emulator's own chip
- * finishes every erase at once; this one takes its time, and suspends.
+ * model_bus.h - the chip model of vflash/ behind spinor's bus, on the board. The emulator's own
+ * chip finishes every erase at once; this one takes its time, and suspends.
  */
 #ifndef MODEL_BUS_H
 #define MODEL_BUS_H

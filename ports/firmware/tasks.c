@@ -6,7 +6,7 @@
  *
  *     reads 0|1|2        a high task reads while a low one programs and erases
  *     programs 0|1       a high task programs while a low one erases, and one between them computes
- *     background 0|1     a low task erases in the background, a high one programs and reads meanwhile
+ *     background 0|1     a low task erases in the background, a high one programs and reads
  *     volumes 0|1        a volume of a low task and one of a high task on one chip
  *     below              what a task gets of the processor while one above it writes
  *     yields             a high task that pauses for next to nothing, until a low one has run
@@ -154,7 +154,7 @@ static void read_often(void *unused)
 #define PROGRAMS 40u
 #define BURST_US 200000u                    /* longer than any wait for the chip */
 
-/* Below the high task and above the low one, which must go on all the same where it is waited for. */
+/* Between the high task and the low one, which must go on all the same where it is waited for. */
 static void compute(void *unused)
 {
     (void)unused;

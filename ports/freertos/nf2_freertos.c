@@ -3,7 +3,8 @@
 #include "nf2_freertos.h"
 
 #if !defined(configCPU_CLOCK_HZ) && !defined(NF2_FREERTOS_CLOCK_US)
-#error "FreeRTOSConfig.h needs configCPU_CLOCK_HZ or NF2_FREERTOS_CLOCK_US(): see nf2_freertos_delay"
+#error \
+    "FreeRTOSConfig.h needs configCPU_CLOCK_HZ or NF2_FREERTOS_CLOCK_US(): see nf2_freertos_delay"
 #endif
 
 #define TICK_US (1000000u / configTICK_RATE_HZ)

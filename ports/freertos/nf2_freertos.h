@@ -76,7 +76,7 @@ void nf2_freertos_lock(void *volume);
 void nf2_freertos_unlock(void *volume);
 
 /*
- * For a driver that waits for its chip: the functions of struct spinor_bus that have the same names.
+ * For a driver that waits for its chip: functions of struct spinor_bus that have the same names.
  *
  * pause: waits about `us` microseconds, in which other tasks run. From 1 ms on, or from a tick on,
  * it sleeps: tasks of lower priority run, too, whatever the tick rate is. Shorter ones only yield,

@@ -59,8 +59,8 @@ struct spinor_transfer {
     const uint8_t *out;         /* `length` bytes to send, or NULL */
     uint8_t *in;                /* `length` bytes to receive, or NULL */
     uint32_t length;            /* 0: none */
-    bool opcode_on_four;        /* only where `lines` is 4, in spinor_start, to leave QPI; a function
-                                   that cannot do it may ignore it */
+    /* only where `lines` is 4, in spinor_start, to leave QPI; who cannot do it may ignore it */
+    bool opcode_on_four;
 };
 
 /*
@@ -78,8 +78,9 @@ struct spinor_bus {
     int (*transfer)(void *context, const struct spinor_transfer *transfer);
 
     /*
-     * Waits about `us` microseconds, or does other work meanwhile. It may return early if `delay` or
-     * `now_us` is given. Where tasks share the chip, tasks of any priority run in a pause of 1000.
+     * Waits about `us` microseconds, or does other work meanwhile. It may return early if `delay`
+     * or `now_us` is given. Where tasks share the chip, tasks of any priority run in a pause of
+     * 1000.
      */
     void (*pause)(void *context, uint32_t us);
 
@@ -87,8 +88,8 @@ struct spinor_bus {
 
     /*
      * Waits at least `us` microseconds: what the chip needs before it listens again, mostly less
-     * than 100. Without it spinor pauses, until `now_us`, where it is given, has gone on by `us` and
-     * 10 ms more.
+     * than 100. Without it spinor pauses, until `now_us`, where it is given, has gone on by `us`
+     * and 10 ms more.
      */
     void (*delay)(void *context, uint32_t us);
 
@@ -117,8 +118,8 @@ struct spinor_bus {
     void (*forget)(void *context, uint32_t address, uint32_t length);
 
     /*
-     * Resets the chip by its pin, or by the sequence of JESD252. spinor_start calls it where the chip
-     * does not answer: in octal mode, from which no command on one line leads back.
+     * Resets the chip by its pin, or by the sequence of JESD252. spinor_start calls it where the
+     * chip does not answer: in octal mode, from which no command on one line leads back.
      */
     void (*reset)(void *context);
 
@@ -205,10 +206,11 @@ int spinor_program(struct spinor *chip, uint32_t address, const void *data, uint
 int spinor_erase(struct spinor *chip, uint32_t address, uint32_t length);
 
 /*
- * The same in the background: spinor_erase_begin returns at once, spinor_erase_done says 0 while the
- * erase runs, 1 when it has ended (or none was begun), an error when it has failed. Meanwhile reads
- * and programs elsewhere suspend it, if the chip can do that (part.suspend, part.programs_meanwhile),
- * and wait for its end otherwise; what needs the chip for itself (another erase, a sleep) waits.
+ * The same in the background: spinor_erase_begin returns at once, spinor_erase_done says 0 while
+ * the erase runs, 1 when it has ended (or none was begun), an error when it has failed. Meanwhile
+ * reads and programs elsewhere suspend it, if the chip can do that (part.suspend,
+ * part.programs_meanwhile), and wait for its end otherwise; what needs the chip for itself (another
+ * erase, a sleep) waits.
  * Without `now_us` an erase that never ends is not noticed. `driver` has these functions where the
  * chip can do both.
  */

@@ -65,8 +65,8 @@ static int enable_once(struct spinor *chip, uint8_t *status)
 }
 
 /*
- * The chip forgets it after each program and erase. One that is write-protected may not take it, nor
- * does any for some milliseconds after power-up.
+ * The chip forgets it after each program and erase. One that is write-protected may not take it,
+ * nor does any for some milliseconds after power-up.
  */
 int spinor_write_enable(struct spinor *chip)
 {
@@ -120,7 +120,7 @@ uint32_t spinor_now_us(struct spinor *chip)
     return chip->bus->now_us != NULL ? chip->bus->now_us(chip->bus->context) : 0;
 }
 
-/* A pause may end early, and the clock have been about to step: then its first step counts nothing. */
+/* A pause may end early. The clock may have been about to step: its first step may be nothing. */
 int spinor_hold(struct spinor *chip, uint32_t us)
 {
     const struct spinor_bus *bus = chip->bus;

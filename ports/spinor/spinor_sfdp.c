@@ -207,7 +207,8 @@ static int detect(const struct spinor_bus *bus, const uint32_t word[2], uint32_t
     uint32_t address = word[0] >> 22 & 3u, dummies = word[0] >> 16 & 15u;
     uint8_t value = 0;
     const struct spinor_transfer transfer = {
-        .opcode = (uint8_t)(word[0] >> 8), .address_bytes = address == 0 ? 0 : address == 2u ? 4 : 3,
+        .opcode = (uint8_t)(word[0] >> 8),
+        .address_bytes = address == 0 ? 0 : address == 2u ? 4 : 3,
         .address_lines = 1, .dummy_clocks = dummies == 15u ? 8 : (uint8_t)dummies, .data_lines = 1,
         .address = word[1], .in = &value, .length = 1,
     };

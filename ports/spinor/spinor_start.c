@@ -106,8 +106,8 @@ static void suppose(struct spinor_part *part)
 }
 
 /*
- * S25FL-S without a table: of the two more bytes that it tells, the last one says whether its sectors
- * have 256 KiB, for which there is no other opcode.
+ * S25FL-S without a table: of the two more bytes that it tells, the last one says whether its
+ * sectors have 256 KiB, for which there is no other opcode.
  */
 static int suppose_sectors(struct spinor *chip)
 {

@@ -95,7 +95,7 @@ TEST(uniform_piece)
     }
 }
 
-/* A map that makes no sense, of a chip that needs one; and a chip that should have one and has none. */
+/* A map that makes no sense; and a chip that should have one and has none. */
 TEST(without_a_map)
 {
     struct spi_chip_kind kind = spi_chip_s25fl128s;
