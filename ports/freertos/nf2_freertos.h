@@ -8,8 +8,9 @@
  *     nf2_open(&volume.fs, ...)                  from any task
  *
  * FreeRTOSConfig.h needs: configSUPPORT_STATIC_ALLOCATION, configUSE_MUTEXES,
- * configUSE_RECURSIVE_MUTEXES, INCLUDE_vTaskDelay, INCLUDE_xTaskGetSchedulerState, all 1. Not to be
- * called from interrupts.
+ * configUSE_RECURSIVE_MUTEXES, INCLUDE_vTaskDelay, INCLUDE_xTaskGetSchedulerState, all 1; and
+ * configCPU_CLOCK_HZ or NF2_FREERTOS_CLOCK_US() (see nf2_freertos_delay). Not to be called from
+ * interrupts.
  */
 #ifndef NF2_FREERTOS_H
 #define NF2_FREERTOS_H

@@ -302,21 +302,21 @@ void spinor_drop_uneven(struct spinor_part *part)
     }
 }
 
-static int take_map(const struct spinor_bus *bus, struct spinor_part *part)
+/* `table` is room for it. */
+static int take_map(const struct spinor_bus *bus, struct table *table, struct spinor_part *part)
 {
-    struct table table;
     uint32_t first = 0, count = 0;
-    int result = find_table(bus, MAP_ID, &table);
+    int result = find_table(bus, MAP_ID, table);
     if (result != 0) {
         return result;
     }
-    if (table.words == 0) {
+    if (table->words == 0) {
         spinor_drop_uneven(part);
         return SPINOR_OK;
     }
-    result = table.longer ? SPINOR_OK : find_map(bus, &table, &first, &count);
+    result = table->longer ? SPINOR_OK : find_map(bus, table, &first, &count);
     if (result == 0 && count > 0) {
-        take_regions(&table.word[first], count, part);
+        take_regions(&table->word[first], count, part);
     } else {
         keep(part, 0);
     }
@@ -346,5 +346,5 @@ int spinor_sfdp(const struct spinor_bus *bus, struct spinor_part *part)
             take_four(&table, part);
         }
     }
-    return result != 0 ? result : take_map(bus, part);
+    return result != 0 ? result : take_map(bus, &table, part);
 }
