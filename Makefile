@@ -292,6 +292,7 @@ firmware: $(VENV)/ready freertos
 firmware-test: firmware release
 	$(BIN)/python ports/firmware/firmware_test.py --firmware "$(FIRMWARE)/firmware.elf" --judge "$(RELEASE)/ports/firmware_judge" \
 		--nf2 "$(BIN)/nf2" --folder "$(FIRMWARE)/run" --kills $(KILLS) --seed $(SEED)
+	$(BIN)/python ports/firmware/firmware_tasks.py --build "$(FIRMWARE)" --faults
 
 # The library as two files, and what it needs from outside.
 .PHONY: amalgamation symbols

@@ -410,7 +410,7 @@ static void delay_us(uint32_t us) { spi_chip_wait(sim, (uint64_t)us * 1000u); }
 def test_the_page(built, tmp_path):
     """The C of docs/PORTING.md, in its order, is a program that works."""
     blocks = re.findall(r"```c\n(.*?)```", (ROOT / "docs/PORTING.md").read_text(), re.DOTALL)
-    driver, selftest, volume, _ = blocks
+    driver, selftest, volume, *_ = blocks
     functions, start = driver.split("int result = ")
     include, selftest = selftest.split("\n\n", 1)
     memory, work = volume.split("config.flash", 1)

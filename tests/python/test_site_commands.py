@@ -179,10 +179,12 @@ def test_the_commands_of_a_repair(tmp_path):
     not (FREERTOS / "fetched").is_file(), reason="FreeRTOS is not there (make release)"
 )
 def test_the_block_for_freertos(tmp_path):
-    (block,) = [text for kind, text in FENCE.findall(page("PORTING.md")) if "freertos" in text]
+    mount, bus = [text for kind, text in FENCE.findall(page("PORTING.md")) if "freertos" in text]
     (tmp_path / "main.c").write_text(
         '#include "nf2_freertos.h"\n#include "spinor.h"\nstatic struct spinor chip;\n'
-        f"int start(void);\nint start(void)\n{{\n{block}\nreturn result;\n}}\n"
+        "int transfer(void *context, const struct spinor_transfer *t);\n"
+        f"int start(void);\nint start(void)\n{{\n{bus}\nnf2_freertos_chip_init(&shared);\n"
+        f"if (spinor_start(&chip, &bus) != 0) {{ return 1; }}\n{mount}\nreturn result;\n}}\n"
     )
     port = FREERTOS / "portable" / "ThirdParty" / "GCC" / "Posix"
     include = [ROOT / "include", ROOT / "ports" / "freertos", ROOT / "ports" / "spinor",
