@@ -353,19 +353,43 @@ def test_esp_idf_asks_for_needs(tmp_path):
 
 
 def test_kconfig(tmp_path, monkeypatch):
-    """By the parser that Zephyr uses."""
+    """By the parser that Zephyr uses. Modules come before Zephyr's own subsystems, so that the longer names win."""
     kconfiglib = pytest.importorskip("kconfiglib", reason="kconfiglib is not installed")
-    (tmp_path / "Kconfig").write_text("config FILE_SYSTEM\n\tbool \"files\"\n\tdefault y\n\n"
-                                      "config FLASH_MAP\n\tbool \"map\"\n\tdefault y\n\n"
-                                      f"source \"{ROOT}/ports/zephyr/Kconfig\"\n")
+    needs = ["FILE_SYSTEM", "FLASH_MAP", "FLASH_PAGE_LAYOUT"]
+    (tmp_path / "Kconfig").write_text(
+        f"source \"{ROOT}/ports/zephyr/Kconfig\"\n\nconfig FAT_FILESYSTEM_ELM\n\tbool \"fat\"\n\n"
+        + "".join(f"config {name}\n\tbool \"{name}\"\n\tdefault y\n\n" for name in needs)
+        + "config FILE_SYSTEM_MAX_FILE_NAME\n\tint \"length\"\n\tdefault -1\n")
     monkeypatch.setenv("KCONFIG_WARN_UNDEF", "y")
     found = kconfiglib.Kconfig(str(tmp_path / "Kconfig"))
-    assert found.syms["NF2FS_FILES"].str_value == ""
+    assert found.syms["NF2FS_FILES"].str_value == "" and found.syms["FILE_SYSTEM_MAX_FILE_NAME"].str_value == "-1"
     found.syms["FILE_SYSTEM_NF2FS"].set_value("y")
-    used = set(re.findall(r"CONFIG_(NF2FS_\w+)", (ROOT / "ports/zephyr/nf2_zephyr.c").read_text()))
+    used = {name for path in (ROOT / "ports/zephyr").glob("*.c") for name in re.findall(r"CONFIG_(NF2FS_\w+)", path.read_text())}
     assert used == {name for name in found.syms if name.startswith("NF2FS_")} and found.warnings == []
     assert {name: found.syms[name].str_value for name in used} == {
-        "NF2FS_FILES": "4", "NF2FS_DIRS": "2", "NF2FS_BLOCK_SIZE": "4096", "NF2FS_LARGE_ERASE_SIZE": "0"}
+        "NF2FS_FILES": "4", "NF2FS_DIRS": "2", "NF2FS_LARGE_ERASE_SIZE": "0"}
+    assert found.syms["FILE_SYSTEM_MAX_FILE_NAME"].str_value == "255"
+    found.syms["FAT_FILESYSTEM_ELM"].set_value("y")
+    assert found.syms["FILE_SYSTEM_MAX_FILE_NAME"].str_value == "-1", "FAT without long names allows no more than 12"
+    for name in needs:
+        found.syms[name].set_value("n")
+        assert found.syms["FILE_SYSTEM_NF2FS"].str_value == "n", f"it needs {name}"
+        found.syms[name].set_value("y")
+
+
+def test_zephyr_binding():
+    """The devicetree properties that the glue asks for are those of its binding and of Zephyr's own for every file system."""
+    binding = (ROOT / "ports/zephyr/dts/bindings/fs/zephyr,fstab,nf2fs.yaml").read_text()
+    glue = (ROOT / "ports/zephyr/nf2_zephyr.c").read_text()
+    compatible = re.search(r'^compatible: "(.*)"$', binding, re.M).group(1)
+    assert re.sub(r"\W", "_", compatible) == re.search(r"^#define DT_DRV_COMPAT (\w+)$", glue, re.M).group(1)
+    own = {name.replace("-", "_") for name in re.findall(r"^  ([\w-]+):$", binding, re.M)}
+    asked = set(re.findall(r"DT_INST_(?:PROP|PROP_OR|PHANDLE)\(inst, (\w+)", glue))
+    assert own and asked == own | {"mount_point", "partition"} and 'include: "zephyr,fstab-common.yaml"' in binding
+    module = (ROOT / "zephyr/module.yml").read_text()
+    for key, name in [("cmake", "CMakeLists.txt"), ("kconfig", ""), ("dts_root", "dts/bindings")]:
+        place = re.search(rf"^ +{key}: (.*)$", module, re.M).group(1)
+        assert (ROOT / place / name if name else ROOT / place).exists()
 
 
 def test_what_was_not_configured_is_told(tmp_path):
