@@ -285,24 +285,34 @@ def listed(built, kind):
 
 
 def test_platformio(built, tmp_path):
-    """What library.json says compiles and links. (PlatformIO itself needs its own registry and is not run.)"""
+    """What library.json says compiles and links, for a board that is neither an ESP32 nor an RP2040. (PlatformIO itself needs its own
+    registry and is not run. test_arduino.py compiles the same files for those two.)"""
     manifest = json.loads((ROOT / "library.json").read_text())
     build = manifest["build"]
     assert manifest["version"] == version()
     sources = {path for rule in build["srcFilter"] if rule.startswith("+") for path in ROOT.glob(rule[2:-1])}
     places = {ROOT / build["includeDir"], *(ROOT / word.removeprefix("-I ") for word in build["flags"])}
-    drivers = ROOT / "ports/spinor"
-    assert sources - set(drivers.glob("*.c")) == listed(built, "sources"), "another folder than that of cmake/Nf2Core.cmake"
-    assert places - {drivers} == listed(built, "includes")
+    ports = {ROOT / "ports" / name for name in ("spinor", "esp-idf/nf2fs", "arduino")}
+    assert {path for path in sources if path.parent not in ports} == listed(built, "sources"), "another folder than that of cmake/Nf2Core.cmake"
+    assert places - ports == listed(built, "includes")
+    assert all(any(path.parent == place for path in sources) for place in ports)
     exported = [ROOT / name for name in manifest["export"]["include"]]
     assert all(name.exists() for name in exported) and all(source.parent in exported for source in sources)
-    examples = [path for path in exported if "examples" in path.parts]
-    needed = {(path.parent, name) for folder in examples for path in ([folder] if folder.is_file() else folder.glob("*.[ch]"))
-              for name in re.findall(r'#include "(.*)"', path.read_text())}
-    assert needed and all(any((place / name).is_file() for place in (folder, *places)) for folder, name in needed)
+    assert all(any((place / name).is_file() for place in places) for name in manifest["headers"])
+    for example in manifest["examples"]:
+        base = ROOT / example["base"]
+        assert any(base.is_relative_to(place) for place in exported)
+        needed = {name for file in example["files"] for name in re.findall(r'#include [<"](.*)[>"]', (base / file).read_text())}
+        assert any((place / name).is_file() for name in needed for place in places)
+        ours = {name for name in needed if '"' + name + '"' in "".join((base / file).read_text() for file in example["files"])}
+        assert all(any((place / name).is_file() for place in (base, *places)) for name in ours)
     (tmp_path / "main.c").write_text(CONSUMER.replace("HEADER", manifest["headers"][0]))
-    run("cc", *WARNINGS, *[f"-I{place}" for place in sorted(places)], tmp_path / "main.c", *sources, "-o", tmp_path / "consumer")
+    run("cc", *WARNINGS, *[f"-I{place}" for place in sorted(places)], tmp_path / "main.c",
+        *(path for path in sources if path.suffix == ".c"), "-o", tmp_path / "consumer")
     assert run(tmp_path / "consumer") == f"{version()} hello\n"
+    for path in sources:
+        if path.suffix == ".cpp" and shutil.which("c++"):
+            run("c++", "-Wall", "-Werror", *[f"-I{place}" for place in sorted(places)], "-c", path, "-o", tmp_path / "object.o")
 
 
 # The frameworks' own CMake functions, as far as the files here call them, by their documentation.
@@ -310,6 +320,7 @@ IDF = """
 function(idf_component_register)
   cmake_parse_arguments(of "" "" "SRCS;INCLUDE_DIRS;REQUIRES;PRIV_REQUIRES" ${ARGN})
   add_library(glue STATIC ${of_SRCS})
+  target_compile_definitions(glue PRIVATE ESP_PLATFORM)
   target_include_directories(glue PUBLIC ${of_INCLUDE_DIRS})
 endfunction()
 """
@@ -521,7 +532,7 @@ def test_arduino(built, tmp_path):
     out = tmp_path / "NF2FS"
     run(sys.executable, ROOT / "ports/amalgamate.py", "--arduino", "--build", built / "build", out)
     assert f"version={version()}\n" in (out / "library.properties").read_text()
-    (tmp_path / "main.c").write_text(CONSUMER.replace("HEADER", "nf2fs.h"))
+    (tmp_path / "main.c").write_text(CONSUMER.replace("HEADER", "nf2fs/nf2fs.h"))
     run("cc", *WARNINGS, f"-I{out / 'src'}", tmp_path / "main.c", *(out / "src").glob("*.c"), "-o", tmp_path / "consumer")
     assert run(tmp_path / "consumer") == f"{version()} hello\n"
 

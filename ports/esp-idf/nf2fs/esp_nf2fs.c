@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* esp_nf2fs.c - the table of registered volumes; nf2_esp_vfs.c has the calls on a volume. */
+#ifdef ESP_PLATFORM             /* Arduino and PlatformIO compile every file for every board */
+
 #include "esp_nf2fs.h"
 
 #include <stdlib.h>
@@ -230,3 +232,5 @@ esp_err_t esp_nf2fs_info(const char *label, size_t *total_bytes, size_t *used_by
     }
     return esp_error(result);
 }
+
+#endif

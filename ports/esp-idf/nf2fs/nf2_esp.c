@@ -3,6 +3,8 @@
  * nf2_esp.c - a driver over a partition: ESP-IDF itself waits for the chip, and keeps the cache
  * right.
  */
+#ifdef ESP_PLATFORM             /* Arduino and PlatformIO compile every file for every board */
+
 #include "nf2_esp.h"
 
 #include "esp_idf_version.h"
@@ -145,3 +147,5 @@ int nf2_esp_unmount(struct nf2_esp *volume)
 {
     return nf2_unmount(&volume->fs);
 }
+
+#endif

@@ -4,6 +4,8 @@
  * prefix, and descriptors that begin at 0 for each volume. Every call takes the volume's lock,
  * which nests.
  */
+#ifdef ESP_PLATFORM             /* Arduino and PlatformIO compile every file for every board */
+
 #include "nf2_esp_vfs.h"
 
 #include <errno.h>
@@ -13,13 +15,32 @@
 #include <unistd.h>
 
 #include "esp_idf_version.h"
-#include "nf2_posix.h"
+
+/* errno's numbers are the C library's, not NF2FS's. */
+static int errno_of(int32_t error)
+{
+    static const int known[][2] = {
+        {NF2_ERR_NOENT, ENOENT},     {NF2_ERR_BADF, EBADF},
+        {NF2_ERR_BUSY, EBUSY},       {NF2_ERR_EXIST, EEXIST},
+        {NF2_ERR_NOTDIR, ENOTDIR},   {NF2_ERR_ISDIR, EISDIR},
+        {NF2_ERR_INVAL, EINVAL},     {NF2_ERR_FBIG, EFBIG},
+        {NF2_ERR_NOSPC, ENOSPC},     {NF2_ERR_ROFS, EROFS},
+        {NF2_ERR_NOTEMPTY, ENOTEMPTY},
+        {NF2_ERR_NAMETOOLONG, ENAMETOOLONG},
+    };
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (error == known[i][0]) {
+            return known[i][1];
+        }
+    }
+    return EIO;
+}
 
 /* Sets errno, or passes a result on. */
 static int32_t posix(int32_t result)
 {
     if (result < 0) {
-        errno = nf2p_errno((int)result);
+        errno = errno_of(result);
         return -1;
     }
     return result;
@@ -480,7 +501,7 @@ static int vfs_readdir_r(void *context, DIR *dir, struct dirent *entry, struct d
     if (result == 1) {
         fill_entry(at, entry);
     }
-    return result < 0 ? nf2p_errno(result) : 0;
+    return result < 0 ? errno_of(result) : 0;
 }
 
 static long vfs_telldir(void *context, DIR *dir)
@@ -569,3 +590,5 @@ int nf2_esp_vfs_unregister(struct nf2_esp_vfs *volume)
     leave(volume);
     return first;
 }
+
+#endif

@@ -9,6 +9,13 @@
 #include "nf2_esp.h"
 #include "sdkconfig.h"
 
+#ifndef CONFIG_NF2FS_MAX_FILES  /* Arduino comes with a configuration that does not know NF2FS */
+#define CONFIG_NF2FS_MAX_FILES 8
+#endif
+#ifndef CONFIG_NF2FS_MAX_PARTITIONS
+#define CONFIG_NF2FS_MAX_PARTITIONS 3
+#endif
+
 struct nf2_esp_file {
     bool readable, writable, append;
     nf2_file_t file;

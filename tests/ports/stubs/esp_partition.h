@@ -12,6 +12,10 @@
 
 #include "esp_err.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct esp_flash_t esp_flash_t;
 typedef enum { ESP_PARTITION_TYPE_DATA = 1 } esp_partition_type_t;
 typedef enum { ESP_PARTITION_SUBTYPE_ANY = 0xFF } esp_partition_subtype_t;
@@ -31,5 +35,9 @@ esp_err_t esp_partition_read(const esp_partition_t *partition, size_t offset, vo
 esp_err_t esp_partition_write(const esp_partition_t *partition, size_t offset, const void *data,
                               size_t length);
 esp_err_t esp_partition_erase_range(const esp_partition_t *partition, size_t offset, size_t length);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

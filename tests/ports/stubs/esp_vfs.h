@@ -13,6 +13,10 @@
 #include "esp_err.h"
 #include "sdkconfig.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define ESP_VFS_PATH_MAX 15
 #define ESP_VFS_FLAG_CONTEXT_PTR 2
 #define ESP_VFS_FLAG_READONLY_FS 4
@@ -49,5 +53,9 @@ typedef struct {
 
 esp_err_t esp_vfs_register(const char *base_path, const esp_vfs_t *vfs, void *context);
 esp_err_t esp_vfs_unregister(const char *base_path);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
