@@ -30,7 +30,7 @@
  *   - One that holds something else (FOREIGN) is formatted only if `format_foreign` is set, too.
  *   - One that is damaged, or has another geometry or version, is never formatted: fs_mkfs does it.
  * `error` says which it was; errno has no values for that: BLANK and FOREIGN are -ENODEV, CORRUPT
- * is -EFAULT, GEOMETRY is -EINVAL, VERSION is -ENOTSUP.
+ * is -EFAULT, GEOMETRY is -EINVAL, VERSION is -ENOTSUP. A partition that is too small is -ENOSPC.
  *
  * What differs from LittleFS in Zephyr: an extension by fs_truncate that does not fit returns
  * -ENOSPC and changes nothing. After an fs_unmount or fs_close that returned an error, the volume

@@ -122,10 +122,16 @@ int nf2_zephyr_configure(struct nf2_zephyr *volume)
                 (unsigned)UNIT_MAX);
         return NF2_ERR_GEOMETRY;
     }
+    uint32_t blocks = (uint32_t)volume->area->fa_size / block;
+    if (blocks < NF2_BLOCKS_MIN) {
+        LOG_ERR("the partition has %u blocks of %u bytes; a volume needs %u", (unsigned)blocks,
+                (unsigned)block, NF2_BLOCKS_MIN);
+        return NF2_ERR_NOSPC;
+    }
     uint32_t large = large_erase_of(volume, block);
     volume->flash = (struct nf2_flash){
         .context = volume, .read = area_read, .program = area_program, .erase = area_erase,
-        .chip_size = (uint32_t)volume->area->fa_size / block * block, .block_size = block,
+        .chip_size = blocks * block, .block_size = block,
         .large_erase_size = large, .page_size = NF2_ZEPHYR_PAGE_SIZE, .program_unit = unit,
         .read_unit = 1, .read_page_us = 40, .program_page_us = 400, .erase_block_us = 50000,
         .large_erase_us = large != 0 ? 150000 : 0,

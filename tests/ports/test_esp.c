@@ -367,7 +367,8 @@ TEST(registration)
     partitions[0].erase_size = 4096;
     partitions[0].size = 8 * 4096;
     conf.format_foreign = true;
-    CHECK(esp_vfs_nf2fs_register(&conf) != ESP_OK);
+    CHECK_EQ(esp_vfs_nf2fs_register(&conf), ESP_ERR_INVALID_SIZE);
+    CHECK_EQ(esp_nf2fs_format("storage"), ESP_ERR_INVALID_SIZE);
     partitions[0].size = 512 * 1024;
     refuse_register = ESP_ERR_NO_MEM;
     CHECK_EQ(esp_vfs_nf2fs_register(&conf), ESP_ERR_NO_MEM);

@@ -76,6 +76,9 @@ static int configure(struct nf2_esp *volume, const esp_partition_t *partition)
     if (block == 0) {
         return NF2_ERR_GEOMETRY;
     }
+    if (partition->size / block < NF2_BLOCKS_MIN) {
+        return NF2_ERR_NOSPC;
+    }
     bool large = block < LARGE_SIZE && partition->address % LARGE_SIZE == 0;
     volume->partition = partition;
     volume->flash = (struct nf2_flash){
