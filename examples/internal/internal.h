@@ -3,9 +3,11 @@
  * internal.h - a volume in the flash that the program itself lies in: one of stm32l4.c, stm32u5.c,
  * nrf52.c and rp2040.c has the driver. docs/INTERNAL_FLASH.md says what to watch.
  *
- *     nf2_config config = {.flash = &internal_flash, .buffer = buffer, .buffer_size = sizeof(buffer)};
+ *     struct nf2_config config = {.flash = &internal_flash, .buffer = buffer,
+ *                                 .buffer_size = sizeof(buffer)};
  *
- * The linker script says where the volume lies, on whole blocks, and keeps the program out of there:
+ * The linker script says where the volume lies, on whole blocks, and keeps the program out of
+ * there:
  *
  *     nf2_volume_begin = ORIGIN(VOLUME);
  *     nf2_volume_end = ORIGIN(VOLUME) + LENGTH(VOLUME);

@@ -2,8 +2,8 @@
 /*
  * nrf52.c - nRF52 without a SoftDevice: pages of 4 KiB, each a block, and words of 4 bytes. The
  * processor stands still while a word is written (some 40 us) and a page is erased (85 ms), if it
- * runs from flash. With a SoftDevice, sd_flash_write and sd_flash_page_erase take the place of nrfx:
- * they find time between radio events, and an event tells when they are done.
+ * runs from flash. With a SoftDevice, sd_flash_write and sd_flash_page_erase take the place of
+ * nrfx: they find time between radio events, and an event tells when they are done.
  */
 #include "internal.h"
 

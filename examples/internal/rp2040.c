@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rp2040.c - RP2040 and RP2350: a part of the serial flash that the program runs from. The ROM writes
- * whole pages of 256 bytes; bytes of 0xFF leave what is there as it is, so smaller pieces work, too.
+ * rp2040.c - RP2040 and RP2350: a part of the serial flash that the program runs from. The ROM
+ * writes whole pages of 256 bytes; bytes of 0xFF leave what is there as it is, so smaller pieces
+ * work, too.
  *
  * flash_safe_execute (pico-sdk 1.5.1 and later) keeps interrupts and the other core out meanwhile.
  * The other core has to call flash_safe_execute_core_init() once. It may take 50 ms for an erase.

@@ -12,9 +12,9 @@
  *         }
  *     }
  *
- * On the ESP32 family and on the RP2040 and RP2350 (with Earle Philhower's core) it is an fs::FS over
- * the flash that LittleFS would use. On other boards there is no fs::FS: use nf2fs/nf2fs.h, and
- * spinor.h for a flash chip of your own.
+ * On the ESP32 family and on the RP2040 and RP2350 (with Earle Philhower's core) it is an fs::FS
+ * over the flash that LittleFS would use. On other boards there is no fs::FS: use nf2fs/nf2fs.h,
+ * and spinor.h for a flash chip of your own.
  *
  * What is different from LittleFS:
  *   - begin() formats flash that is blank, and nothing else. What LittleFS left there is no NF2FS

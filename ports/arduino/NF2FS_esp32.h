@@ -13,9 +13,9 @@ public:
 
     /*
      * Mounts the data partition of that label, which needs 128 KiB at least. `formatOnFail` formats
-     * one that is blank. Arduino's partition tables call theirs "spiffs". `maxOpenFiles` is there for
-     * sketches that were written for LittleFS: up to 8 files may be open. fopen() works, too, with
-     * `basePath` in front of the name.
+     * one that is blank. Arduino's partition tables call theirs "spiffs". `maxOpenFiles` is there
+     * for sketches that were written for LittleFS: up to 8 files may be open. fopen() works, too,
+     * with `basePath` in front of the name.
      */
     bool begin(bool formatOnFail = false, const char *basePath = "/nf2fs",
                uint8_t maxOpenFiles = 10, const char *partitionLabel = "spiffs");
@@ -27,7 +27,9 @@ public:
     /* Idle work for at most so many microseconds. Returns whether there is more of it. */
     bool maintain(uint32_t budgetMicros);
 
-    /* Why begin() or format() failed: an esp_err_t, such as ESP_ERR_NF2FS_FOREIGN of esp_nf2fs.h. */
+    /*
+     * Why begin() or format() failed: an esp_err_t, such as ESP_ERR_NF2FS_FOREIGN of esp_nf2fs.h.
+     */
     int lastError() const { return error_; }
 
 private:

@@ -145,7 +145,7 @@ public:
     bool check() override { return mounted && nf2_check(&fs, nullptr, nullptr) == 0; }
 
     nf2_t fs;
-    int error = NF2_OK;                 /* of the last begin() or format(), or of a flush or close */
+    int error = NF2_OK; /* of the last begin() or format(), or of a flush or close */
 
 private:
     bool removeTyped(const char *path, enum nf2_type type);
@@ -165,7 +165,8 @@ Volume::Volume()
     flash.read = flashRead;
     flash.program = flashProgram;
     flash.erase = flashErase;
-    flash.chip_size = (uint32_t)((uintptr_t)&_FS_end - (uintptr_t)&_FS_start) / blockSize * blockSize;
+    flash.chip_size = (uint32_t)((uintptr_t)&_FS_end - (uintptr_t)&_FS_start) / blockSize *
+                      blockSize;
     flash.block_size = blockSize;       /* no large erases: interrupts would be off for too long */
     flash.page_size = pageSize;
     flash.program_unit = 1;
@@ -234,7 +235,9 @@ bool Volume::info(fs::FSInfo &out)
     return true;
 }
 
-/* As with LittleFS, a new file brings its directories along. What cannot be made is told by open. */
+/*
+ * As with LittleFS, a new file brings its directories along. What cannot be made is told by open.
+ */
 void Volume::makeParents(const char *path)
 {
     String part(path);
@@ -368,7 +371,9 @@ bool VolumeFile::seek(uint32_t position, fs::SeekMode mode)
     if (!usable()) {
         return false;
     }
-    int whence = mode == fs::SeekSet ? NF2_SEEK_SET : mode == fs::SeekCur ? NF2_SEEK_CUR : NF2_SEEK_END;
+    int whence = mode == fs::SeekSet ? NF2_SEEK_SET :
+                 mode == fs::SeekCur ? NF2_SEEK_CUR :
+                                       NF2_SEEK_END;
     int32_t before = nf2_tell(&volume->fs, &file);
     int32_t result = nf2_seek(&volume->fs, &file, (int32_t)position, whence);
     if (result > nf2_size(&volume->fs, &file)) {

@@ -28,9 +28,9 @@ public:
 };
 
 /*
- * NF2FS.begin(), end(), open(), openDir(), exists(), remove(), rename(), mkdir(), rmdir(), stat() and
- * info() are those of fs::FS. open() makes the directories that a new file needs. gc() does idle work
- * for up to 100 ms; check() reads the whole volume.
+ * NF2FS.begin(), end(), open(), openDir(), exists(), remove(), rename(), mkdir(), rmdir(), stat()
+ * and info() are those of fs::FS. open() makes the directories that a new file needs. gc() does
+ * idle work for up to 100 ms; check() reads the whole volume.
  */
 extern fs::FS NF2FS;
 

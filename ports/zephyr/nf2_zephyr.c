@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nf2_zephyr.c - struct fs_file_system_t over NF2FS, and the mounts that the devicetree asks for. */
+/*
+ * nf2_zephyr.c - struct fs_file_system_t over NF2FS, and the mounts that the devicetree asks for.
+ */
 #include "nf2_zephyr.h"
 #include "nf2_zephyr_flash.h"
 

@@ -67,7 +67,10 @@ struct nf2_zephyr {
     uint8_t buffer[NF2_BUFFER_SIZE(NF2_ZEPHYR_PAGE_SIZE)];
 };
 
-/* The volume of a mount point, such as one from the devicetree: &FS_FSTAB_ENTRY(DT_NODELABEL(files)). */
+/*
+ * The volume of a mount point, such as one from the devicetree:
+ * &FS_FSTAB_ENTRY(DT_NODELABEL(files)).
+ */
 static inline struct nf2_zephyr *nf2_zephyr_volume(const struct fs_mount_t *mount)
 {
     return (struct nf2_zephyr *)mount->fs_data;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nf2_zephyr_flash.c - a driver over a flash area, with the geometry that the flash driver tells. */
+/*
+ * nf2_zephyr_flash.c - a driver over a flash area, with the geometry that the flash driver tells.
+ */
 #include "nf2_zephyr_flash.h"
 
 #include <zephyr/drivers/flash.h>

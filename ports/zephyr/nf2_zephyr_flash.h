@@ -7,8 +7,8 @@
 
 /*
  * Sets `flash` and `config`: the block is the largest page of the partition, or several small ones.
- * Returns 0, or, with the reason in the log, GEOMETRY for flash that NF2FS cannot use, and NOSPC for
- * a partition that is too small.
+ * Returns 0, or, with the reason in the log, GEOMETRY for flash that NF2FS cannot use, and NOSPC
+ * for a partition that is too small.
  */
 int nf2_zephyr_configure(struct nf2_zephyr *volume);
 

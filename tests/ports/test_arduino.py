@@ -21,11 +21,15 @@ program_page_us = 500
 """
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 
-pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler is installed (Debian: g++)")
+pytestmark = pytest.mark.skipif(
+    shutil.which("c++") is None, reason="no C++ compiler is installed (Debian: g++)"
+)
 
 
 def run(*command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, check=False, timeout=120
+    )
     assert done.returncode == 0, f"{command}:\n{done.stdout}{done.stderr}"
     return done.stdout
 
@@ -33,7 +37,13 @@ def run(*command):
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
     out = tmp_path_factory.mktemp("arduino") / "NF2FS"
-    run(sys.executable, ROOT / "ports/amalgamate.py", "--arduino", out, *sorted((ROOT / "src").glob("*.c")))
+    run(
+        sys.executable,
+        ROOT / "ports/amalgamate.py",
+        "--arduino",
+        out,
+        *sorted((ROOT / "src").glob("*.c")),
+    )
     return out
 
 
@@ -43,30 +53,56 @@ class Board:
     def __init__(self, library, folder, defines, includes, link=()):
         self.folder, self.link = folder, link
         places = [library / "src", *includes, STUBS / "arduino", ROOT / "tests/harness"]
-        self.options = [*(f"-D{name}" for name in defines), *(f"-I{place}" for place in places), *WARNINGS, "-O1"]
+        self.options = [
+            *(f"-D{name}" for name in defines),
+            *(f"-I{place}" for place in places),
+            *WARNINGS,
+            "-O1",
+        ]
         self.objects = [self.compiled(source) for source in sorted((library / "src").glob("*.c*"))]
 
     def compiled(self, source, *extra):
         out = self.folder / f"{source.stem}.o"
-        compiler = ["cc", "-std=gnu11"] if source.suffix == ".c" else ["c++", "-std=gnu++17", "-Wno-pedantic"]
+        compiler = (
+            ["cc", "-std=gnu11"]
+            if source.suffix == ".c"
+            else ["c++", "-std=gnu++17", "-Wno-pedantic"]
+        )
         run(*compiler, *self.options, *extra, "-c", source, "-o", out)
         return out
 
     def linked(self, *sources):
         out = self.folder / sources[0].stem
-        run("c++", *self.objects, *(self.compiled(source) for source in sources), *self.link, "-o", out)
+        run(
+            "c++",
+            *self.objects,
+            *(self.compiled(source) for source in sources),
+            *self.link,
+            "-o",
+            out,
+        )
         return out
 
 
 @pytest.fixture(scope="module")
 def rp2040(library, tmp_path_factory):
-    return Board(library, tmp_path_factory.mktemp("rp2040"), ["ARDUINO_ARCH_RP2040"], [STUBS / "arduino/rp2040"],
-                 ["-Wl,--defsym=_FS_start=xip+0x80000", "-Wl,--defsym=_FS_end=xip+0x100000"])
+    return Board(
+        library,
+        tmp_path_factory.mktemp("rp2040"),
+        ["ARDUINO_ARCH_RP2040"],
+        [STUBS / "arduino/rp2040"],
+        ["-Wl,--defsym=_FS_start=xip+0x80000", "-Wl,--defsym=_FS_end=xip+0x100000"],
+    )
 
 
 @pytest.fixture(scope="module")
 def esp32(library, tmp_path_factory):
-    return Board(library, tmp_path_factory.mktemp("esp32"), ["ARDUINO_ARCH_ESP32", "ESP_PLATFORM"], [STUBS / "arduino/esp32", STUBS])
+    return Board(
+        library,
+        tmp_path_factory.mktemp("esp32"),
+        ["ARDUINO_ARCH_ESP32", "ESP_PLATFORM"],
+        [STUBS / "arduino/esp32", STUBS],
+    )
 
 
 def test_names(library):
@@ -75,11 +111,15 @@ def test_names(library):
         names = [path.name.lower() for path in folder.iterdir()]
         assert len(names) == len(set(names))
     properties = (library / "library.properties").read_text()
-    assert "includes=NF2FS.h\n" in properties and (library / "examples/Counter/Counter.ino").is_file()
+    assert (
+        "includes=NF2FS.h\n" in properties and (library / "examples/Counter/Counter.ino").is_file()
+    )
 
 
 def test_rp2040(rp2040, tmp_path):
-    test = rp2040.linked(ROOT / "tests/ports/arduino/test_rp2040.cpp", STUBS / "arduino/rp2040/FS.cpp")
+    test = rp2040.linked(
+        ROOT / "tests/ports/arduino/test_rp2040.cpp", STUBS / "arduino/rp2040/FS.cpp"
+    )
     assert run(test) == "4 passed, 0 failed\n"
 
     nf2 = shutil.which("nf2", path=f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}")
@@ -87,7 +127,14 @@ def test_rp2040(rp2040, tmp_path):
         (tmp_path / "data/web").mkdir(parents=True)
         (tmp_path / "data/web/page").write_text("hello\n")
         (tmp_path / "files.chip").write_text(CHIP)
-        run(nf2, "pack", "--chip", tmp_path / "files.chip", tmp_path / "data", tmp_path / "files.img")
+        run(
+            nf2,
+            "pack",
+            "--chip",
+            tmp_path / "files.chip",
+            tmp_path / "data",
+            tmp_path / "files.img",
+        )
         assert run(test, tmp_path / "files.img") == "1 passed, 0 failed\n"
 
 
@@ -121,7 +168,11 @@ int main()
 def test_example(rp2040, library):
     main = rp2040.folder / "sketch.cpp"
     main.write_text(SKETCH.replace("SKETCH", str(library / "examples/Counter/Counter.ino")))
-    assert run(rp2040.linked(main, STUBS / "arduino/rp2040/FS.cpp")).split("\n") == ["start 1", "start 2", ""]
+    assert run(rp2040.linked(main, STUBS / "arduino/rp2040/FS.cpp")).split("\n") == [
+        "start 1",
+        "start 2",
+        "",
+    ]
 
 
 def test_example_on_esp32(esp32, library):
@@ -135,5 +186,7 @@ def test_other_boards(library, tmp_path):
     """What is for two families must be empty on all others, where headers such as FS.h are missing."""
     board = Board(library, tmp_path, [], [])
     source = tmp_path / "sketch.cpp"
-    source.write_text("#include <Arduino.h>\n#include <NF2FS.h>\nint main() { return sizeof(nf2_t) == 0; }\n")
+    source.write_text(
+        "#include <Arduino.h>\n#include <NF2FS.h>\nint main() { return sizeof(nf2_t) == 0; }\n"
+    )
     run(board.linked(source))

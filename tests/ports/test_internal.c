@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_internal.c - a driver of examples/internal over flash that refuses what the chip refuses: the
- * selftest, and a volume that is filled, mounted again and checked. CHIP_UNIT is the chip's, 1 where a
- * unit may be written again; CHIP_ERASE is its smallest erase.
+ * test_internal.c - a driver of examples/internal over flash that refuses what the chip refuses:
+ * the selftest, and a volume that is filled, mounted again and checked. CHIP_UNIT is the chip's, 1
+ * where a unit may be written again; CHIP_ERASE is its smallest erase.
  */
 #include "check.h"
 #include "internal.h"
@@ -51,7 +51,8 @@ static bool write_at(uintptr_t offset, const void *data, size_t length)
 
 static bool erase_at(uintptr_t offset, size_t length)
 {
-    if (refuse(offset % CHIP_ERASE != 0 || length % CHIP_ERASE != 0 || length == 0) || outside(offset, length)) {
+    if (refuse(offset % CHIP_ERASE != 0 || length % CHIP_ERASE != 0 || length == 0) ||
+        outside(offset, length)) {
         return false;
     }
     memset(flash_memory + offset, 0xFF, length);
@@ -78,19 +79,20 @@ HAL_StatusTypeDef HAL_FLASH_Lock(void)
 HAL_StatusTypeDef HAL_FLASH_Program(uint32_t type, uintptr_t address, uint64_t data)
 {
     const void *bytes = CHIP_UNIT == 8 ? (const void *)&data : (const void *)(uintptr_t)data;
-    bool good = !refuse(!unlocked || type != (CHIP_UNIT == 8 ? 0u : 1u) || (uintptr_t)bytes % 4 != 0)
-                && write_at(address - FLASH_BASE, bytes, CHIP_UNIT);
+    bool good = !refuse(!unlocked || type != (CHIP_UNIT == 8 ? 0u : 1u) ||
+                        (uintptr_t)bytes % 4 != 0) &&
+                write_at(address - FLASH_BASE, bytes, CHIP_UNIT);
     return good ? HAL_OK : HAL_ERROR;
 }
 
 HAL_StatusTypeDef HAL_FLASHEx_Erase(FLASH_EraseInitTypeDef *erase, uint32_t *bad_page)
 {
     uint32_t pages = FLASH_BANK_SIZE / FLASH_PAGE_SIZE;
-    bool good = !refuse(!unlocked || erase->TypeErase != FLASH_TYPEERASE_PAGES || erase->Page >= pages
-                        || erase->Page + erase->NbPages > pages
-                        || (erase->Banks != FLASH_BANK_1 && erase->Banks != FLASH_BANK_2))
-                && erase_at((erase->Banks == FLASH_BANK_2 ? BANK : 0u) + erase->Page * FLASH_PAGE_SIZE,
-                            erase->NbPages * FLASH_PAGE_SIZE);
+    bool good = !refuse(!unlocked || erase->TypeErase != FLASH_TYPEERASE_PAGES ||
+                        erase->Page >= pages || erase->Page + erase->NbPages > pages ||
+                        (erase->Banks != FLASH_BANK_1 && erase->Banks != FLASH_BANK_2)) &&
+                erase_at((erase->Banks == FLASH_BANK_2 ? BANK : 0u) + erase->Page * FLASH_PAGE_SIZE,
+                         erase->NbPages * FLASH_PAGE_SIZE);
     *bad_page = good ? UINT32_MAX : erase->Page;
     return good ? HAL_OK : HAL_ERROR;
 }
@@ -154,7 +156,8 @@ int flash_safe_execute(void (*function)(void *context), void *context, uint32_t 
 void flash_range_program(uint32_t offset, const uint8_t *data, size_t length)
 {
     bool in_flash = data >= flash_memory && data < flash_memory + SIZE;
-    (void)(!refuse(!safe || in_flash || length != FLASH_PAGE_SIZE) && write_at(offset, data, length));
+    (void)(!refuse(!safe || in_flash || length != FLASH_PAGE_SIZE) &&
+           write_at(offset, data, length));
 }
 
 void flash_range_erase(uint32_t offset, size_t length)
@@ -198,7 +201,7 @@ TEST(volume)
     CHECK_EQ(nf2_format(&fs, &config, NF2_FORMAT_QUICK), NF2_OK);
     CHECK_EQ(nf2_mount(&fs, &config, NF2_MOUNT_RDWR), NF2_OK);
     int made = 0, result = NF2_OK;
-    for (int round = 0; round < 3; round++) {       /* full, emptied, and again: blocks are used anew */
+    for (int round = 0; round < 3; round++) { /* full, emptied, and again: blocks are used anew */
         for (made = 0; made < 100; made++) {
             path[2] = (char)('0' + made / 10);
             path[3] = (char)('0' + made % 10);

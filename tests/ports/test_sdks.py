@@ -17,29 +17,63 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 TOOLS = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
-zephyr = pytest.mark.skipif("ZEPHYR_BASE" not in os.environ, reason="ZEPHYR_BASE names no sources of Zephyr")
-idf = pytest.mark.skipif("IDF_PATH" not in os.environ, reason="IDF_PATH names no sources of ESP-IDF")
+zephyr = pytest.mark.skipif(
+    "ZEPHYR_BASE" not in os.environ, reason="ZEPHYR_BASE names no sources of Zephyr"
+)
+idf = pytest.mark.skipif(
+    "IDF_PATH" not in os.environ, reason="IDF_PATH names no sources of ESP-IDF"
+)
 
 
 def run(*command, cwd=None, seconds=60):
-    environment = {"ZEPHYR_TOOLCHAIN_VARIANT": "host", "IDF_COMPONENT_MANAGER": "0", **os.environ, "PATH": TOOLS}
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, cwd=cwd, env=environment,
-                          timeout=seconds)
+    environment = {
+        "ZEPHYR_TOOLCHAIN_VARIANT": "host",
+        "IDF_COMPONENT_MANAGER": "0",
+        **os.environ,
+        "PATH": TOOLS,
+    }
+    done = subprocess.run(
+        [str(word) for word in command],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+        env=environment,
+        timeout=seconds,
+    )
     assert done.returncode == 0, f"{command}:\n{(done.stdout + done.stderr)[-5000:]}"
     return done.stdout + done.stderr
 
 
 def built(source, build, *options):
     """No warning in our own files."""
-    run("cmake", "-GNinja", "-S", source, "-B", build, f"-DPYTHON={sys.executable}", *options, seconds=600)
+    run(
+        "cmake",
+        "-GNinja",
+        "-S",
+        source,
+        "-B",
+        build,
+        f"-DPYTHON={sys.executable}",
+        *options,
+        seconds=600,
+    )
     told = run("cmake", "--build", build, "--parallel", "2", seconds=1200)
     assert [line for line in told.splitlines() if re.match(rf"{ROOT}.*warning", line)] == []
     return build
 
 
 def native_sim(source, folder):
-    return built(source, folder / "build", "-DBOARD=native_sim/native/64", f"-DZEPHYR_MODULES={ROOT}",
-                 f"-DUSER_CACHE_DIR={folder / 'cache'}") / "zephyr/zephyr.exe"
+    return (
+        built(
+            source,
+            folder / "build",
+            "-DBOARD=native_sim/native/64",
+            f"-DZEPHYR_MODULES={ROOT}",
+            f"-DUSER_CACHE_DIR={folder / 'cache'}",
+        )
+        / "zephyr/zephyr.exe"
+    )
 
 
 @zephyr
@@ -58,8 +92,16 @@ def test_zephyr_file_systems(tmp_path):
 
 
 def linux(source, folder):
-    return built(source, folder / "build", "-DIDF_TARGET=linux", "-DPYTHON_DEPS_CHECKED=1", "-DCCACHE_ENABLE=0", "-DCOMPONENTS=main",
-                 f"-DSDKCONFIG={folder / 'sdkconfig'}", f"-DNF2_COMMAND={shutil.which('nf2', path=TOOLS)}")
+    return built(
+        source,
+        folder / "build",
+        "-DIDF_TARGET=linux",
+        "-DPYTHON_DEPS_CHECKED=1",
+        "-DCCACHE_ENABLE=0",
+        "-DCOMPONENTS=main",
+        f"-DSDKCONFIG={folder / 'sdkconfig'}",
+        f"-DNF2_COMMAND={shutil.which('nf2', path=TOOLS)}",
+    )
 
 
 @idf

@@ -18,7 +18,7 @@ CODES = dict(re.findall(r"^    (NF2_ERR_\w+) = (-\d+)", HEADER, re.M))
 def test_each_error_has_a_row(name):
     rows = re.findall(rf'^\| `{name}` \| (-\d+), "(.*?)" \|(.*)\|$', PAGE, re.M)
     assert len(rows) == 1, f"{name}: one row, not {len(rows)}"
-    (number, text, rest), = rows
+    ((number, text, rest),) = rows
     assert number == CODES[name] and text == native.load().error_text(int(number))
     assert all(len(cell.strip()) > 4 for cell in rest.split("|")), f"{name}: an empty cell"
 

@@ -18,7 +18,9 @@ def test_block_is_in_a_file(kind, block, before):
     assert files and all(path.is_file() for path in files)
     lines = [line for line in block.splitlines() if line.strip()]
     texts = [path.read_text().splitlines() for path in files]
-    assert any(all(line in text for line in lines) for text in texts), f"not in {[path.name for path in files]}: {block}"
+    assert any(all(line in text for line in lines) for text in texts), (
+        f"not in {[path.name for path in files]}: {block}"
+    )
 
 
 def test_commands():

@@ -46,10 +46,12 @@ static uint64_t wakes(bool unmounts)
         CHECK_EQ(nf2_mount(&fs, &config, NF2_MOUNT_RDWR), NF2_OK);
         pages += vflash_counts(chip)->read_pages - before;
         line_of(wake, line);
-        CHECK_EQ(nf2_open(&fs, &file, "/log", NF2_O_WRONLY | NF2_O_CREAT | NF2_O_APPEND, page), NF2_OK);
+        CHECK_EQ(nf2_open(&fs, &file, "/log", NF2_O_WRONLY | NF2_O_CREAT | NF2_O_APPEND, page),
+                 NF2_OK);
         CHECK_EQ(nf2_write(&fs, &file, line, LINE), LINE);
         CHECK_EQ(nf2_close(&fs, &file), NF2_OK);
-        CHECK_EQ(nf2_open(&fs, &other, "/unsynced", NF2_O_WRONLY | NF2_O_CREAT, other_page), NF2_OK);
+        CHECK_EQ(nf2_open(&fs, &other, "/unsynced", NF2_O_WRONLY | NF2_O_CREAT, other_page),
+                 NF2_OK);
         CHECK_EQ(nf2_write(&fs, &other, line, LINE), LINE);
         if (unmounts) {
             CHECK_EQ(nf2_unmount(&fs), NF2_OK);

@@ -12,7 +12,9 @@
 
 static const char *const TAG = "nf2fs";
 
-/* A place is taken by its partition before the volume is mounted, so that no other task mounts it. */
+/*
+ * A place is taken by its partition before the volume is mounted, so that no other task mounts it.
+ */
 struct place {
     const esp_partition_t *partition;
     struct nf2_esp_vfs *volume;         /* NULL: it is being mounted or unmounted */

@@ -407,7 +407,10 @@ static int vfs_ftruncate(void *context, int fd, off_t size)
     return result;
 }
 
-/* It needs no place among the open files. An error of the truncation is told before one of the close. */
+/*
+ * It needs no place among the open files. An error of the truncation is told before one of the
+ * close.
+ */
 static int vfs_truncate(void *context, const char *path, off_t size)
 {
     nf2_t *fs = enter(context);

@@ -41,7 +41,8 @@ esp_err_t esp_partition_read(const esp_partition_t *at, size_t offset, void *dat
     return ESP_OK;
 }
 
-esp_err_t esp_partition_write(const esp_partition_t *at, size_t offset, const void *data, size_t length)
+esp_err_t esp_partition_write(const esp_partition_t *at, size_t offset, const void *data,
+                              size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         bytes(at, offset)[i] &= ((const uint8_t *)data)[i];
@@ -55,7 +56,10 @@ esp_err_t esp_partition_erase_range(const esp_partition_t *at, size_t offset, si
     return ESP_OK;
 }
 
-extern "C" SemaphoreHandle_t xSemaphoreCreateRecursiveMutexStatic(StaticSemaphore_t *at) { return at; }
+extern "C" SemaphoreHandle_t xSemaphoreCreateRecursiveMutexStatic(StaticSemaphore_t *at)
+{
+    return at;
+}
 extern "C" int xSemaphoreTakeRecursive(SemaphoreHandle_t, unsigned) { return 1; }
 extern "C" int xSemaphoreGiveRecursive(SemaphoreHandle_t) { return 1; }
 
@@ -102,7 +106,9 @@ fs::FileImplPtr VFSImpl::open(const char *path, const char *mode, const bool)
     if (_mountpoint == nullptr || strcmp(_mountpoint, prefix) != 0) {
         return fs::FileImplPtr();
     }
-    int flags = mode[0] == 'r' ? O_RDONLY : mode[0] == 'w' ? O_WRONLY | O_CREAT | O_TRUNC : O_WRONLY | O_CREAT | O_APPEND;
+    int flags = mode[0] == 'r' ? O_RDONLY :
+                mode[0] == 'w' ? O_WRONLY | O_CREAT | O_TRUNC :
+                                 O_WRONLY | O_CREAT | O_APPEND;
     int fd = calls.open_p(context, path, flags, 0);
     return fd < 0 ? fs::FileImplPtr() : fs::FileImplPtr(new VFSFile(fd));
 }
@@ -125,15 +131,18 @@ static void start(int fill)
 TEST(begins)
 {
     start(0xFF);
-    CHECK(!NF2FS.open("/a") && NF2FS.totalBytes() == 0 && NF2FS.usedBytes() == 0 && !NF2FS.maintain(1000));
+    CHECK(!NF2FS.open("/a") && NF2FS.totalBytes() == 0 && NF2FS.usedBytes() == 0 &&
+          !NF2FS.maintain(1000));
     NF2FS.end();
     CHECK(!NF2FS.begin() && NF2FS.lastError() == ESP_ERR_NF2FS_BLANK);
     CHECK(!NF2FS.begin(true, "/nf2fs", 10, "none") && NF2FS.lastError() == ESP_ERR_NOT_FOUND);
     CHECK(!NF2FS.begin(true, "/nf2fs", 10, "a_label_that_is_too_long"));
-    CHECK(!NF2FS.begin(true, "/a_base_that_is_too_long") && !NF2FS.begin(true, "/nf2fs", 10, nullptr));
+    CHECK(!NF2FS.begin(true, "/a_base_that_is_too_long") &&
+          !NF2FS.begin(true, "/nf2fs", 10, nullptr));
     CHECK(NF2FS.begin(true) && NF2FS.begin());
     CHECK_TEXT(prefix, "/nf2fs");
-    CHECK(NF2FS.totalBytes() == 512 * 1024 && NF2FS.usedBytes() > 0 && NF2FS.usedBytes() < 100 * 1024);
+    CHECK(NF2FS.totalBytes() == 512 * 1024 && NF2FS.usedBytes() > 0 &&
+          NF2FS.usedBytes() < 100 * 1024);
     CHECK(!NF2FS.begin(true, "/nf2fs", 10, "other") && NF2FS.lastError() == ESP_ERR_INVALID_STATE);
     CHECK(NF2FS.totalBytes() == 512 * 1024); /* the first one is still there */
     for (int i = 0; i < 100 && NF2FS.maintain(1000000); i++) { }
@@ -144,7 +153,8 @@ TEST(begins)
     NF2FS.end();
 
     start(0x5A); /* as if LittleFS were there */
-    CHECK(!NF2FS.begin(true) && NF2FS.lastError() == ESP_ERR_NF2FS_FOREIGN && memory[0][5000] == 0x5A);
+    CHECK(!NF2FS.begin(true) && NF2FS.lastError() == ESP_ERR_NF2FS_FOREIGN &&
+          memory[0][5000] == 0x5A);
     CHECK(NF2FS.format() && NF2FS.begin());
     File file = NF2FS.open("/a", "w");
     CHECK_EQ(file.print("x"), 1);

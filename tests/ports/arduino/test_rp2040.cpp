@@ -20,7 +20,8 @@ void RP2040::resumeOtherCore() { parked = false; }
 
 void flash_range_program(uint32_t offset, const uint8_t *data, size_t length)
 {
-    CHECK(offset % 256 == 0 && length % 256 == 0 && offset >= 512 * 1024 && offset + length <= sizeof(xip));
+    CHECK(offset % 256 == 0 && length % 256 == 0 && offset >= 512 * 1024 &&
+          offset + length <= sizeof(xip));
     CHECK(!interrupted && parked);
     CHECK(data < xip || data >= xip + sizeof(xip)); /* the flash can't be read meanwhile */
     changes++;
@@ -31,7 +32,8 @@ void flash_range_program(uint32_t offset, const uint8_t *data, size_t length)
 
 void flash_range_erase(uint32_t offset, size_t length)
 {
-    CHECK(offset % 4096 == 0 && length % 4096 == 0 && offset >= 512 * 1024 && offset + length <= sizeof(xip));
+    CHECK(offset % 4096 == 0 && length % 4096 == 0 && offset >= 512 * 1024 &&
+          offset + length <= sizeof(xip));
     CHECK(!interrupted && parked);
     changes++;
     memset(xip + offset, 0xFF, length);
@@ -110,7 +112,8 @@ TEST(files)
     CHECK_EQ(reader.read(), 'h');
     CHECK(reader.read(text, 16) == 6 && memcmp(text, "ello\r\n", 6) == 0);
     CHECK_EQ(reader.read(), -1);
-    CHECK(reader.seek(2) && reader.position() == 2 && reader.seek(3, SeekCur) && reader.position() == 5);
+    CHECK(reader.seek(2) && reader.position() == 2 && reader.seek(3, SeekCur) &&
+          reader.position() == 5);
     CHECK(!reader.seek(8) && reader.position() == 5);
     CHECK(reader.seek((uint32_t)-7, SeekEnd) && reader.position() == 0);
     CHECK_EQ(reader.write('x'), 0);
@@ -197,7 +200,8 @@ TEST(names)
     CHECK_EQ(found, 13);
 
     CHECK(NF2FS.rename("/d/apple", "/top") && !NF2FS.exists("/d/apple") && NF2FS.exists("/top"));
-    CHECK(!NF2FS.rename("/none", "/top") && !NF2FS.remove("/d") && !NF2FS.rmdir("/d") && !NF2FS.rmdir("/top"));
+    CHECK(!NF2FS.rename("/none", "/top") && !NF2FS.remove("/d") && !NF2FS.rmdir("/d") &&
+          !NF2FS.rmdir("/top"));
     CHECK(NF2FS.rmdir("/d/sub") && NF2FS.remove("/top") && !NF2FS.remove("/top"));
     end();
 }
@@ -226,8 +230,9 @@ TEST(uploaded_image)
 {
     start(0xFF);
     FILE *file = fopen(image, "rb");
-    CHECK(file != nullptr && fread(xip + sizeof(xip) / 2, 1, sizeof(xip) / 2, file) == sizeof(xip) / 2
-          && fgetc(file) == EOF);
+    CHECK(file != nullptr &&
+          fread(xip + sizeof(xip) / 2, 1, sizeof(xip) / 2, file) == sizeof(xip) / 2 &&
+          fgetc(file) == EOF);
     fclose(file);
     CHECK(NF2FS.setConfig(NF2FSConfig(false)) && NF2FS.begin());
     CHECK_EQ(NF2FS.open("/web/page", "r").read(), 'h');
