@@ -365,7 +365,7 @@ TEST(registration)
     partitions[0].erase_size = 131072;
     CHECK_EQ(esp_vfs_nf2fs_register(&files), ESP_ERR_NF2FS_GEOMETRY);
     partitions[0].erase_size = 4096;
-    partitions[0].size = 8 * 4096;
+    partitions[0].size = (NF2_BLOCKS_MIN - 1u) * 4096u;
     conf.format_foreign = true;
     CHECK_EQ(esp_vfs_nf2fs_register(&conf), ESP_ERR_INVALID_SIZE);
     CHECK_EQ(esp_nf2fs_format("storage"), ESP_ERR_INVALID_SIZE);

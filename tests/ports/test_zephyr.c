@@ -517,13 +517,16 @@ TEST(mkfs)
     CHECK_EQ(fs_mount(mount), 0);
     CHECK_EQ(table->stat(mount, "/nf2/d", &entry), -ENOENT);
     CHECK_EQ(fs_unmount(mount), 0);
-    areas[0].fa_size = 31 * 4096;
+    areas[0].fa_size = (NF2_BLOCKS_MIN - 1u) * 4096u;
     CHECK_EQ(table->mkfs(3, &own, 0), -ENOSPC);
     CHECK_EQ(own.error, NF2_ERR_NOSPC);
     areas[0].fa_size = 512 * 1024;
     mount->flags = FS_MOUNT_FLAG_AUTOMOUNT;
     end();
 }
+
+/* So many blocks, but fewer than a volume needs. */
+#define FEWER(blocks) ((blocks) < NF2_BLOCKS_MIN ? (blocks) : NF2_BLOCKS_MIN - 1u)
 
 /* The size of a block comes from the layout of the flash driver. */
 TEST(geometry)
@@ -538,10 +541,10 @@ TEST(geometry)
         {{256}, {4096}, 65536 + 4096, 512 * 1024, 1, 4096, 0},
         {{512}, {2048}, 65536, 512 * 1024, 1, 4096, 65536},         /* pages of 2 KiB in pairs */
         {{512}, {2048}, 65536 + 4096, 512 * 1024 - 2048, 1, 4096, 0},
-        {{16}, {65536}, 0, 1024 * 1024, 1, 0, 1},                   /* 16 blocks are too few */
+        {{16}, {65536}, 0, FEWER(16) * 65536, 1, 0, 1},             /* too few blocks */
         {{64}, {16384}, 0, 1024 * 1024, 1, 16384, 65536},
         {{32, 28}, {4096, 32768}, 0, 1024 * 1024, 1, 32768, 65536}, /* small ones in front */
-        {{32, 28}, {4096, 32768}, 65536, 256 * 1024, 1, 0, 1},      /* too few again: 8 */
+        {{32, 28}, {4096, 32768}, 65536, FEWER(8) * 32768, 1, 0, 1},
         {{1, 63}, {4096, 16384}, 0, 63 * 16384 + 4096, 1, 0, 0},    /* they do not fit together */
         {{8}, {131072}, 0, 1024 * 1024, 1, 0, 0},                   /* too large for a block */
         {{341}, {3072}, 0, 341 * 3072, 1, 0, 0},                    /* not a power of two */
