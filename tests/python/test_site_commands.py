@@ -28,7 +28,11 @@ DOCS = ROOT / "docs"
 NAV = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M)
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.M | re.S)
 WITH_README = [*NAV, "../README.md", "../CONTRIBUTING.md", "../CHANGELOG.md"]
-RUN_BY = {"PYTHON.md": {"python"}, "PORTING.md": {"c", "cmake", "sh"}}  # the guide: all kinds, by test_site.py
+RUN_BY = {  # the guide: all kinds, by test_site.py
+    "PYTHON.md": {"python"},
+    "PORTING.md": {"c", "cmake", "sh"},
+    "FRAMEWORKS.md": {"c", "cmake", "cpp", "dts", "ini", "sh"},  # by test_frameworks_page.py
+}
 DIAGRAM = ""  # a fence without a language
 FREERTOS = Path(os.environ.get("NF2FS_FREERTOS_DIR", ROOT / "build" / "freertos"))
 
