@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * guest_flash.h - the MTD of the virtual machine, with the geometry of the virtual chip.
+ *
+ * What the kernel does with the MTD is recorded by probe/nf2_mtd_probe.c. guest_flash_replay() does the same on the virtual chip,
+ * with the same bytes: that chip counts and charges the operations, and refuses what a real one would refuse.
+ */
+#ifndef GUEST_FLASH_H
+#define GUEST_FLASH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nf2fs/flash.h"
+
+struct guest_flash {
+    const struct nf2_flash *chip;
+    uint32_t erase_size;            /* of the MTD */
+    bool nand;
+    int log;                        /* /dev/nf2-mtd-log, or -1 */
+    int error;                      /* the first one of a replay: nothing after it is to be believed */
+    uint64_t background;            /* programs and erases that threads of the kernel did, and all others */
+    uint64_t foreground;
+    uint8_t *buffer;
+    uint32_t held;                  /* bytes of a record that is not whole yet */
+};
+
+/* Makes /dev/mtd0. Returns 0 or a negative errno. */
+int guest_flash_open(struct guest_flash *flash, const struct nf2_flash *chip, uint32_t erase_size);
+void guest_flash_close(struct guest_flash *flash);
+
+int guest_flash_replay(struct guest_flash *flash);
+
+/* Erases each block that is good. */
+int guest_flash_blank(struct guest_flash *flash);
+
+/* Writes a file to the start of the MTD, which is blank. */
+int guest_flash_burn(struct guest_flash *flash, const char *path);
+
+#endif

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The virtual machine in which the file systems of the Linux kernel are measured: Debian's own kernel, and a small root in memory.
+
+All of it comes from packages of the Debian registry and from this project's sources; it is made once and kept in a directory. apt
+checks what it downloads. Debian removes a kernel when the next one comes out, so the versions cannot be pinned: each row names them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import bench
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "peers" / "linux"
+ARCHITECTURE = "amd64"
+EMULATOR = "qemu-system-x86_64"
+# Programs of the host, and the Debian package of each.
+PROGRAMS = {EMULATOR: "qemu-system-x86", "apt-get": "apt", "apt-cache": "apt", "dpkg-deb": "dpkg", "make": "make", "cmake": "cmake", "gcc-12": "gcc-12",
+            "cc": "gcc"}
+# What the machine takes from the registry beside the kernel: programs, and the libraries that they need.
+PROGRAM_PACKAGES = ("busybox-static", "squashfs-tools", "libc6", "liblz4-1", "liblzma5", "liblzo2-2", "libzstd1", "zlib1g", "libgcc-s1")
+# Modules of the kernel that are loaded by name; what they need comes with them.
+MODULES = ("mtdram", "nandsim", "mtdblock", "jffs2", "ubi", "ubifs", "zstd", "squashfs", "fuse")
+PROBE = "nf2_mtd_probe"
+COMMAND = "norbench-cell-own"
+STEP_SECONDS = 900
+
+
+class MachineError(bench.BenchError):
+    """The machine cannot be made here."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    kernel: Path
+    initramfs: Path
+    cell: Path                      # the program of the machine; it is static, so that it says on the host what it can run, too
+    facts: dict
+
+
+def missing() -> list[str]:
+    """What the host lacks, in words; nothing: the machine can be made."""
+    found = [f"no {name} (Debian: {package})" for name, package in PROGRAMS.items() if shutil.which(name) is None]
+    if not SOURCES.is_dir():
+        found.append(f"{SOURCES} is not there: the machine is made in a clone of the repository")
+    if os.uname().machine != "x86_64":
+        found.append("the machine has the processor of its host, and is made for x86-64 alone")
+    return found
+
+
+# ---- packages ----
+
+def run(command: list[str], cwd: Path | None = None) -> str:
+    try:
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, cwd=cwd, timeout=STEP_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise MachineError(f"{command[0]} took longer than {STEP_SECONDS} s") from None
+    if done.returncode:
+        raise MachineError(f"`{' '.join(map(str, command))}` failed: {(done.stderr or done.stdout).strip()[-600:]}")
+    return done.stdout
+
+
+def kernel_release() -> str:
+    """Of the newest kernel that the registry has: the package linux-image-amd64 needs it."""
+    text = run(["apt-cache", "depends", f"linux-image-{ARCHITECTURE}"])
+    found = re.search(r"Depends: linux-image-(\S+)", text)
+    if not found:
+        raise MachineError(f"the package linux-image-{ARCHITECTURE} is not known: is there a package index (apt-get update)?")
+    return found.group(1)
+
+
+def package_names(release: str) -> list[str]:
+    common = release.removesuffix(f"-{ARCHITECTURE}")
+    kbuild = "linux-kbuild-" + ".".join(release.split(".")[:2])
+    return [f"linux-image-{release}", f"linux-headers-{release}", f"linux-headers-{common}-common", kbuild, *PROGRAM_PACKAGES]
+
+
+def download(directory: Path, names: list[str]) -> dict[str, str]:
+    """Into directory/packages; the version of each."""
+    folder = directory / "packages"
+    folder.mkdir(parents=True, exist_ok=True)
+    run(["apt-get", "download", "-qq", *names], cwd=folder)
+    found = {}
+    for name in names:
+        archives = sorted(folder.glob(f"{name}_*.deb"), key=lambda path: path.stat().st_mtime)
+        if not archives:
+            raise MachineError(f"apt-get downloaded no {name}")
+        found[name] = run(["dpkg-deb", "-f", archives[-1], "Version"]).strip()
+        run(["dpkg-deb", "-x", archives[-1], directory / "root"])
+    return found
+
+
+# ---- the kernel's modules ----
+
+def needs_of(module: Path) -> list[str]:
+    """The modules that it names in its section .modinfo."""
+    found = re.search(rb"\0depends=([^\0]*)\0", module.read_bytes())
+    return [name.decode() for name in found.group(1).split(b",") if name] if found else []
+
+
+def all_needs(name: str, modules: dict[str, Path]) -> list[str]:
+    """Names in the order in which they are loaded, without the module itself."""
+    ordered: list[str] = []
+
+    def visit(one: str) -> None:
+        if one not in modules:
+            raise MachineError(f"the kernel's package has no module {one}")
+        for other in needs_of(modules[one]):
+            visit(other)
+            if other not in ordered:
+                ordered.append(other)
+
+    visit(name)
+    return ordered
+
+
+def kernel_modules(root: Path, release: str) -> dict[str, Path]:
+    return {path.stem.replace("-", "_"): path for path in (root / "lib/modules" / release / "kernel").rglob("*.ko")}
+
+
+def build_probe(directory: Path, release: str) -> Path:
+    """The project's module, made with the headers of this kernel."""
+    headers = directory / "root/usr/src" / f"linux-headers-{release}"
+    makefile = headers / "Makefile"
+    text = makefile.read_text()
+    if "include /usr/src/" in text:             # as it is installed; here it lies elsewhere
+        makefile.write_text(text.replace("include /usr/src/", f"include {headers.parent}/"))
+    folder = directory / "probe"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(SOURCES / "probe", folder)
+    run(["make", "-C", headers, f"M={folder}", "modules"])
+    return folder / f"{PROBE}.ko"
+
+
+# ---- the program ----
+
+def build_cell(directory: Path) -> Path:
+    folder = directory / "cell"
+    run(["cmake", "-S", ROOT, "-B", folder, f"-DNF2FS_OWN_PEERS={SOURCES}", "-DCMAKE_EXE_LINKER_FLAGS=-static", "-DNF2FS_PYTHON=OFF",
+         "-DCMAKE_BUILD_TYPE=Release"])
+    run(["cmake", "--build", folder, "--target", COMMAND])
+    return folder / "norbench" / COMMAND
+
+
+# ---- the root in memory ----
+
+class Archive:
+    """The kernel's archive of its first root: entries of a cpio archive, each with a header of 110 characters."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.count = 0
+        self.folders = {""}
+
+    def put(self, name: str, mode: int, data: bytes = b"") -> None:
+        encoded = name.encode() + b"\0"
+        fields = (self.count + 1, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(encoded), 0)
+        head = b"070701" + b"".join(b"%08X" % value for value in fields) + encoded
+        self.parts += [head, bytes(-len(head) % 4), data, bytes(-len(data) % 4)]
+        self.count += 1
+
+    def folder(self, name: str) -> None:
+        if name not in self.folders:
+            self.folder(name.rpartition("/")[0])
+            self.folders.add(name)
+            self.put(name, 0o40755)
+
+    def file(self, name: str, data: bytes, mode: int = 0o100755) -> None:
+        self.folder(name.rpartition("/")[0])
+        self.put(name, mode, data)
+
+    def link(self, name: str, target: str) -> None:
+        self.folder(name.rpartition("/")[0])
+        self.put(name, 0o120777, target.encode())
+
+    def whole(self) -> bytes:
+        self.put("TRAILER!!!", 0)
+        return b"".join(self.parts)
+
+
+def libraries(program: Path, root: Path) -> dict[str, Path]:
+    """The shared libraries that a program names, and those that they name, from the packages."""
+    found: dict[str, Path] = {}
+    waiting = [program]
+    names = re.compile(rb"(?<=\0)(?:lib[a-zA-Z0-9_+-]+|ld-linux-x86-64)\.so[.0-9]*(?=\0)")
+    while waiting:
+        for name in {match.decode() for match in names.findall(waiting.pop().read_bytes())}:
+            places = [folder / name for folder in (root / "lib/x86_64-linux-gnu", root / "usr/lib/x86_64-linux-gnu", root / "lib64") if (folder / name).exists()]
+            if places and name not in found:
+                found[name] = places[0]
+                waiting.append(places[0])
+    return found
+
+
+def make_initramfs(directory: Path, release: str, probe: Path, cell: Path) -> Path:
+    root = directory / "root"
+    modules = kernel_modules(root, release) | {PROBE: probe}
+    archive = Archive()
+    for name in ("dev", "proc", "sys", "tmp", "mnt", "bin"):
+        archive.folder(name)
+    archive.file("init", (SOURCES / "init.sh").read_bytes())
+    archive.file("bin/busybox", (root / "bin/busybox").read_bytes())
+    archive.link("bin/sh", "busybox")
+    archive.file(f"bin/{COMMAND}", cell.read_bytes())
+    squash = root / "usr/bin/mksquashfs"
+    archive.file("bin/mksquashfs", squash.read_bytes())
+    loader = root / "lib64/ld-linux-x86-64.so.2"
+    for name, path in libraries(squash, root).items():
+        archive.file(f"lib/x86_64-linux-gnu/{name}", path.read_bytes())
+    archive.file("lib64/ld-linux-x86-64.so.2", loader.resolve().read_bytes() if loader.exists() else (root / "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2").read_bytes())
+    needs, copied = [], set()
+    for name in (*MODULES, PROBE):
+        before = all_needs(name, modules)
+        needs.append(" ".join([name, *before]))
+        copied |= {name, *before}
+    for name in sorted(copied):
+        archive.file(f"modules/{name}.ko", modules[name].read_bytes(), 0o100644)
+    archive.file("modules/needs", ("\n".join(needs) + "\n").encode(), 0o100644)
+    path = directory / "initramfs.cpio"
+    path.write_bytes(archive.whole())
+    return path
+
+
+# ---- all of it ----
+
+def sources_digest() -> str:
+    """Of what is compiled into the machine: a change makes it again."""
+    digest = hashlib.sha256()
+    folders = [SOURCES, ROOT / "src", ROOT / "include", ROOT / "vfs", ROOT / "vflash", ROOT / "norbench"]
+    for path in sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in (".c", ".h", ".sh", ".txt") or path.name == "Kbuild"):
+        digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
+    digest.update(Path(__file__).read_bytes())
+    return digest.hexdigest()
+
+
+def build(directory: Path, say: Callable[[str], None] = lambda text: None) -> Machine:
+    """The machine in this directory, made anew where something that it is made of has changed."""
+    lacking = missing()
+    if lacking:
+        raise MachineError("the virtual machine cannot be made: " + "; ".join(lacking))
+    directory = directory.resolve()
+    stamp, sources = directory / "machine.json", sources_digest()
+    facts = json.loads(stamp.read_text()) if stamp.is_file() else {}
+    if "packages" not in facts:
+        release = kernel_release()
+        say(f"downloading Linux {release} and what its machine needs")
+        shutil.rmtree(directory / "root", ignore_errors=True)
+        facts = {"release": release, "packages": download(directory, package_names(release))}
+        stamp.write_text(json.dumps(facts, indent=1) + "\n")
+    release = facts["release"]
+    cell = directory / "cell" / "norbench" / COMMAND
+    if facts.get("sources") != sources or not (directory / "initramfs.cpio").is_file():
+        say("compiling what runs in the machine")
+        cell = build_cell(directory)
+        make_initramfs(directory, release, build_probe(directory, release), cell)
+        facts["sources"] = sources
+        stamp.write_text(json.dumps(facts, indent=1) + "\n")
+    return Machine(directory / "root/boot" / f"vmlinuz-{release}", directory / "initramfs.cpio", cell, facts)

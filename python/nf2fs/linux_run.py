@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs benchmark cells in the virtual machine of linux_machine.py: one start of it for a list of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from . import bench, linux_machine
+
+BOOT_SECONDS = 180
+MEMORY_MIB = 512                # beside the flash, which is there twice: in the kernel and in the virtual chip
+KERNEL_OPTIONS = "console=ttyS0 loglevel=4 panic=-1 mitigations=off"
+MARK = "norbench-linux:"
+
+
+def chip_mib(machine: linux_machine.Machine, chip: str) -> int:
+    """The size of a chip: of a file by its line, else as the program names it."""
+    if Path(chip).is_file():
+        found = re.search(r"^\s*size\s*=\s*(\d+)M", Path(chip).read_text(), re.MULTILINE)
+    else:
+        found = re.search(r"/(\d+)M$", chip) or re.search(r"\b(\d+) MiB", machine_chips(machine).get(chip, ""))
+    return int(found.group(1)) if found else 1
+
+
+def machine_chips(machine: linux_machine.Machine) -> dict[str, str]:
+    return {chip["name"]: chip["description"] for chip in bench.read_list(machine.cell)["chips"]}
+
+
+def script(cells: list[bench.Cell], files: dict[str, str], more: dict[bench.Cell, list[str]], seconds: int) -> str:
+    """The jobs: each prints a mark, its program's output, what the program said of errors, and a mark with the exit code."""
+    lines = []
+    for number, cell in enumerate(cells):
+        words = cell.arguments() + more.get(cell, [])
+        command = " ".join(shlex.quote(files.get(word, word)) for word in [linux_machine.COMMAND, *words])
+        lines += [f"echo; echo {MARK} start {number}", f"busybox timeout {seconds} {command} 2>/tmp/errors", f"echo; echo {MARK} end {number} $?",
+                  "busybox tail -n 5 /tmp/errors", f"echo {MARK} done {number}"]
+    return "\n".join(lines) + "\n"
+
+
+def second_archive(jobs: str, files: dict[str, Path]) -> bytes:
+    archive = linux_machine.Archive()
+    archive.file("jobs/run", jobs.encode())
+    for name, path in files.items():
+        archive.file(name, path.read_bytes(), 0o100644)
+    return archive.whole()
+
+
+def row_of(cell: bench.Cell, machine: linux_machine.Machine, code: int, output: str, errors: str) -> bench.Row:
+    """The row, with what the line behind it says about the kernel."""
+    lines = [line for line in output.splitlines() if line.startswith("{")]
+    kernel = {}
+    if lines and '"linux"' in lines[-1][:12]:
+        kernel = json.loads(lines.pop())
+    row = bench.row_of_output(cell, code, "\n".join(lines), errors)
+    if "version" in row and row["version"] == "Linux":
+        row["version"] = "Linux " + machine.facts["packages"]["linux-image-" + machine.facts["release"]]
+    if row.get("status") != "ok" and errors.strip():
+        row.setdefault("error", errors.strip().splitlines()[-1])
+    return row | {f"kernel_{key.removeprefix('kernel_')}": value for key, value in kernel.items() if key != "linux"}
+
+
+def parse(text: str) -> Iterator[tuple[int, int | None, str, str]]:
+    """Of each job in the output: its number, exit code (None: it never ended), output and errors."""
+    for part in re.split(rf"^{MARK} start ", text.replace("\r", ""), flags=re.MULTILINE)[1:]:
+        number, _, rest = part.partition("\n")
+        found = re.search(rf"^{MARK} end \d+ (\d+)\n(.*?)^{MARK} done", rest, re.MULTILINE | re.DOTALL)
+        yield int(number), int(found.group(1)) if found else None, rest[:found.start()] if found else rest, found.group(2) if found else ""
+
+
+def console_end(console: Path) -> str:
+    lines = console.read_text(errors="replace").replace("\r", "").splitlines() if console.is_file() else []
+    return " / ".join(line.strip() for line in lines[-4:]) or "it printed nothing"
+
+
+def emulator(machine: linux_machine.Machine, memory_mib: int, initrd: Path, folder: Path) -> list[str]:
+    return [linux_machine.EMULATOR, "-accel", "tcg", "-cpu", "max", "-machine", "pc", "-m", f"{memory_mib}M", "-smp", "1", "-nodefaults", "-no-user-config",
+            "-display", "none", "-no-reboot", "-kernel", str(machine.kernel), "-initrd", str(initrd), "-append", KERNEL_OPTIONS,
+            "-serial", f"file:{folder / 'console'}", "-serial", f"file:{folder / 'output'}"]
+
+
+def run(machine: linux_machine.Machine, cells: list[bench.Cell], seconds: int = bench.TIMEOUT_S, more: dict[bench.Cell, list[str]] | None = None,
+        done: Callable[[bench.Row], None] = lambda row: None) -> list[bench.Row]:
+    """The rows of the cells, in their order, each with what the kernel said; `more`: further arguments, and files are those of this computer."""
+    more = more or {}
+    words = {word for cell in cells for word in [*cell.arguments(), *more.get(cell, [])]}
+    files = {word: f"jobs/file{number}" for number, word in enumerate(sorted(word for word in words if "/" in word and Path(word).is_file()))}
+    largest = max(chip_mib(machine, cell.chip) for cell in cells)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        jobs = script(cells, {word: "/" + path for word, path in files.items()}, more, seconds)
+        (folder / "initrd").write_bytes(machine.initramfs.read_bytes() + second_archive(jobs, {path: Path(word) for word, path in files.items()}))
+        command = emulator(machine, MEMORY_MIB + 3 * largest, folder / "initrd", folder)
+        running = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        rows: dict[int, bench.Row] = {}
+        end = time.monotonic() + BOOT_SECONDS + seconds * len(cells)
+
+        def take() -> None:
+            output = folder / "output"
+            for number, code, text, errors in parse(output.read_text(errors="replace") if output.is_file() else ""):
+                if number not in rows and code is not None:
+                    rows[number] = row_of(cells[number], machine, code, text, errors)
+                    done(rows[number])
+
+        try:
+            while running.poll() is None and time.monotonic() < end:
+                time.sleep(0.2)
+                take()
+        finally:
+            if running.poll() is None:
+                running.kill()
+            said = running.stderr.read().strip()
+            running.wait()
+        take()
+        for number, cell in enumerate(cells):
+            if number not in rows:
+                rows[number] = bench.failed_row(cell, "failed", f"the virtual machine ended before this cell did: {said or console_end(folder / 'console')}")
+                done(rows[number])
+    return [rows[number] for number in range(len(cells))]
