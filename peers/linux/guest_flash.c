@@ -16,6 +16,8 @@
 #include "vfs.h"
 
 #define DEVICE "/dev/mtd0"
+#define QUIET_US 20000u           /* and so many times in a row nothing was recorded: the kernel's threads are idle */
+#define QUIET_TIMES 5
 #define BUFFER_BYTES (1024u * 1024u)        /* longer than any record: an MTD is written in pieces of at most an erase block */
 
 /* ---- the MTD --------------------------------------------------------------------------------------- */
@@ -162,11 +164,28 @@ static int replay_spare(struct guest_flash *flash, const struct nf2_mtd_record *
     return result == 0 && rest > 0 ? nand->spare_read(nand->context, page + pages_of_read, data, rest) : result;
 }
 
+/* By the page convention, as the virtual chip charges it. */
+static uint64_t time_us(const struct guest_flash *flash, const struct nf2_mtd_record *record)
+{
+    const struct nf2_flash *chip = flash->chip;
+    bool large = flash->erase_size != chip->block_size;
+    uint64_t pages = (record->address + record->length - 1) / chip->page_size - record->address / chip->page_size + 1;
+    switch (record->length == 0 ? 0 : record->operation) {
+    case NF2_MTD_READ:
+        return pages * chip->read_page_us;
+    case NF2_MTD_PROGRAM:
+        return pages * chip->program_page_us;
+    case NF2_MTD_ERASE:
+        return (uint64_t)(record->length / flash->erase_size) * (large ? chip->large_erase_us : chip->erase_block_us);
+    default:
+        return 0;
+    }
+}
+
 static int replay(struct guest_flash *flash, const struct nf2_mtd_record *record, const uint8_t *payload)
 {
-    bool changes = record->operation == NF2_MTD_PROGRAM || record->operation == NF2_MTD_ERASE;
-    flash->background += changes && record->background;
-    flash->foreground += changes && !record->background;
+    flash->records++;
+    *(record->background ? &flash->background_us : &flash->foreground_us) += time_us(flash, record);
     switch (record->operation) {
     case NF2_MTD_READ:
         return replay_read(flash, record);
@@ -222,18 +241,62 @@ int guest_flash_replay(struct guest_flash *flash)
     return flash->error;
 }
 
+int guest_flash_settle(struct guest_flash *flash)
+{
+    int result = guest_flash_replay(flash);
+    for (unsigned quiet = 0; quiet < QUIET_TIMES && result >= 0; quiet++) {
+        uint64_t before = flash->records;
+        usleep(QUIET_US);
+        result = guest_flash_replay(flash);
+        quiet = flash->records != before ? 0 : quiet;
+    }
+    return result;
+}
+
+bool guest_flash_same(struct guest_flash *flash)
+{
+    static uint8_t theirs[4096], ours[4096];
+    const struct nf2_flash *chip = flash->chip;
+    int device = open(DEVICE, O_RDONLY | O_CLOEXEC);
+    bool same = device >= 0 && guest_flash_replay(flash) == 0;
+    for (uint32_t at = 0; same && at < chip->chip_size; at += sizeof(ours)) {
+        same = pread(device, theirs, sizeof(theirs), at) == (ssize_t)sizeof(theirs) && chip->read(chip->context, at, ours, sizeof(ours)) == 0 &&
+               memcmp(ours, theirs, sizeof(ours)) == 0;
+    }
+    close(device);
+    return same;
+}
+
 /* ---- formatting ------------------------------------------------------------------------------------ */
 
-int guest_flash_blank(struct guest_flash *flash)
+#define MARKER_MAGIC 0x1985u        /* of the nodes of JFFS2, and the type of such a marker */
+#define MARKER_TYPE 0x2003u
+
+/* On NOR at the start of the block, with a checksum; on NAND in the free spare bytes of its first page. */
+static int write_marker(const struct guest_flash *flash, int device, uint32_t start)
+{
+    uint16_t words[6] = {MARKER_MAGIC, MARKER_TYPE, flash->nand ? 8 : 12, 0};
+    uint32_t check = nf2_crc(0, words, 8);
+    memcpy(words + 4, &check, sizeof(check));
+    if (!flash->nand) {
+        return pwrite(device, words, 12, start) == 12 ? 0 : -errno;
+    }
+    struct mtd_write_req request = {.start = start, .ooblen = 8, .usr_oob = (uintptr_t)words, .mode = MTD_OPS_AUTO_OOB};
+    return ioctl(device, MEMWRITE, &request) == 0 ? 0 : -errno;
+}
+
+int guest_flash_blank(struct guest_flash *flash, bool markers)
 {
     int device = open(DEVICE, O_RDWR | O_CLOEXEC);
     int result = device < 0 ? -errno : 0;
     for (uint32_t start = 0; result == 0 && start < flash->chip->chip_size; start += flash->erase_size) {
         loff_t block = start;
         struct erase_info_user range = {.start = start, .length = flash->erase_size};
-        if (ioctl(device, MEMGETBADBLOCK, &block) <= 0 && ioctl(device, MEMERASE, &range) != 0) {
-            result = -errno;
+        if (ioctl(device, MEMGETBADBLOCK, &block) > 0) {
+            continue;
         }
+        result = ioctl(device, MEMERASE, &range) == 0 ? 0 : -errno;
+        result = result == 0 && markers ? write_marker(flash, device, start) : result;
     }
     close(device);
     return result;

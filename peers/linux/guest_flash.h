@@ -19,8 +19,9 @@ struct guest_flash {
     bool nand;
     int log;                        /* /dev/nf2-mtd-log, or -1 */
     int error;                      /* the first one of a replay: nothing after it is to be believed */
-    uint64_t background;            /* programs and erases that threads of the kernel did, and all others */
-    uint64_t foreground;
+    uint64_t records;
+    uint64_t background_us;         /* of the chip, page convention: what threads of the kernel did, and all else */
+    uint64_t foreground_us;
     uint8_t *buffer;
     uint32_t held;                  /* bytes of a record that is not whole yet */
 };
@@ -31,8 +32,14 @@ void guest_flash_close(struct guest_flash *flash);
 
 int guest_flash_replay(struct guest_flash *flash);
 
-/* Erases each block that is good. */
-int guest_flash_blank(struct guest_flash *flash);
+/* The same until the threads of the kernel have left the flash alone for a while. */
+int guest_flash_settle(struct guest_flash *flash);
+
+/* Whether the MTD holds the same bytes as the virtual chip. Its reads count there: it is the last thing that is done. */
+bool guest_flash_same(struct guest_flash *flash);
+
+/* Erases each block that is good. With `markers` each gets the marker by which JFFS2 knows that it was erased completely. */
+int guest_flash_blank(struct guest_flash *flash, bool markers);
 
 /* Writes a file to the start of the MTD, which is blank. */
 int guest_flash_burn(struct guest_flash *flash, const char *path);

@@ -16,8 +16,9 @@ struct linux_peer {
     bool ubi;                   /* it lies on a volume of UBI */
     bool small_blocks;          /* of the chip's erases, the smallest one; else the largest up to 64 KiB on NOR */
     bool durable;               /* it gives no promise at the end of a call: fsync of the file at its close, and of a directory that changed */
+    bool markers;               /* JFFS2 on the MTD itself: an erased block has a marker */
     const char *make_image;     /* read-only: the command that makes an image (%s: directory, image); NULL: it is written to */
-    const char *modules[8];     /* in this order; the first one is the file system's own */
+    const char *modules[8];     /* the first one is the file system's own, and is loaded last */
 };
 
 /* By index, NULL after the last. */

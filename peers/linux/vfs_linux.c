@@ -35,9 +35,11 @@ struct linux_fs {
     struct guest_flash flash;
     bool mounted, attached;
     bool staging;                   /* read-only: calls go to the stage */
-    uint64_t bytes_before;          /* what the kernel held before the first mount */
-    uint64_t bytes_most;            /* and the most that it held above that */
+    uint64_t bytes_before;          /* what the kernel held before this mount */
+    uint64_t bytes_most;            /* and the most that it held above that before an unmount */
     uint64_t image_bytes;
+    uint32_t mounts;                /* of the file system itself, not of the stage */
+    uint64_t attach_us, mount_us, after_mount_us;   /* of the flash at the last mount: UBI, the mount, and what threads did then */
 };
 
 struct linux_file {
@@ -111,18 +113,43 @@ static int run_command(const char *command)
 static int linux_format(void *context)
 {
     struct linux_fs *fs = context;
-    int result = fs->mounted ? VFS_ERR_INVAL : guest_flash_blank(&fs->flash);
+    int result = fs->mounted ? VFS_ERR_INVAL : guest_flash_blank(&fs->flash, fs->peer->markers);
     if (result == 0 && fs->peer->ubi) {
         result = attach(fs);
         result = result == 0 ? make_volume() : result;
+        int settled = guest_flash_settle(&fs->flash);
         int detached = detach(fs);
-        result = result == 0 ? detached : result;
+        result = result != 0 ? result : settled != 0 ? settled : detached;
     }
     if (result == 0 && fs->peer->make_image != NULL) {
         fs->staging = true;
         result = run_command("rm -rf " STAGE " && mkdir " STAGE);
     }
     return done(fs, result);
+}
+
+static uint64_t flash_us(const struct linux_fs *fs)
+{
+    return fs->flash.foreground_us + fs->flash.background_us;
+}
+
+/* What the kernel's threads do once the volume is mounted is a part of the call. */
+static int mount_volume(struct linux_fs *fs)
+{
+    uint64_t start_us = flash_us(fs);
+    int result = fs->peer->ubi ? attach(fs) : 0;
+    result = done(fs, result);
+    uint64_t attached_us = flash_us(fs);
+    if (result == 0) {
+        result = error_of(mount(fs->peer->source, MOUNT_POINT, fs->peer->type, fs->peer->flags | MS_NOATIME, fs->peer->options));
+        result = done(fs, result);
+    }
+    uint64_t mounted_us = flash_us(fs);
+    result = result == 0 ? guest_flash_settle(&fs->flash) : result;
+    fs->attach_us = attached_us - start_us;
+    fs->mount_us = mounted_us - attached_us;
+    fs->after_mount_us = flash_us(fs) - mounted_us;
+    return result;
 }
 
 static int linux_mount(void *context)
@@ -135,15 +162,14 @@ static int linux_mount(void *context)
         fs->mounted = true;
         return 0;
     }
-    int result = fs->peer->ubi ? attach(fs) : 0;
-    if (result == 0) {
-        result = error_of(mount(fs->peer->source, MOUNT_POINT, fs->peer->type, fs->peer->flags | MS_NOATIME, fs->peer->options));
-    }
+    fs->bytes_before = guest_kernel_bytes();
+    int result = mount_volume(fs);
     fs->mounted = result == 0;
+    fs->mounts += fs->mounted;
     if (!fs->mounted) {
         detach(fs);
     }
-    return done(fs, result);
+    return result;
 }
 
 /* The image of what was staged goes to the chip; from now on the volume is read-only. */
@@ -186,8 +212,9 @@ static int linux_unmount(void *context)
     } else {
         note_memory(fs);
         result = error_of(umount2(MOUNT_POINT, 0));
+        int settled = guest_flash_settle(&fs->flash);       /* what was removed is erased now, not after the next mount */
         int detached = result == 0 ? detach(fs) : 0;
-        result = result == 0 ? detached : result;
+        result = result != 0 ? result : settled != 0 ? settled : detached;
     }
     fs->mounted = result != 0;
     return done(fs, result);
@@ -395,15 +422,17 @@ static uint32_t linux_ram_bytes(void *context)
 }
 
 /* A line behind the row: what it has no field for. */
-static void print_facts(const struct linux_fs *fs)
+static void print_facts(const struct linux_fs *fs, bool same)
 {
     uint64_t code = 0;
     for (unsigned i = 0; i < sizeof(fs->peer->modules) / sizeof(fs->peer->modules[0]) && fs->peer->modules[i] != NULL; i++) {
         code += guest_module_bytes(fs->peer->modules[i]);
     }
-    printf("{\"linux\": \"%s\", \"kernel_bytes\": %" PRIu64 ", \"module_bytes\": %" PRIu64 ", \"image_bytes\": %" PRIu64
-           ", \"background\": %" PRIu64 ", \"foreground\": %" PRIu64 ", \"erase_size\": %u}\n",
-           fs->peer->entry.name, fs->bytes_most, code, fs->image_bytes, fs->flash.background, fs->flash.foreground, (unsigned)fs->flash.erase_size);
+    printf("{\"linux\": \"%s\", \"module_bytes\": %" PRIu64 ", \"image_bytes\": %" PRIu64 ", \"erase_size\": %u, \"mounts\": %u, ",
+           fs->peer->entry.name, code, fs->image_bytes, (unsigned)fs->flash.erase_size, (unsigned)fs->mounts);
+    printf("\"attach_us\": %" PRIu64 ", \"mount_us\": %" PRIu64 ", \"after_mount_us\": %" PRIu64 ", \"background_us\": %" PRIu64
+           ", \"foreground_us\": %" PRIu64 ", \"same\": %s}\n", fs->attach_us, fs->mount_us, fs->after_mount_us, fs->flash.background_us,
+           fs->flash.foreground_us, same ? "true" : "false");
 }
 
 static void linux_destroy(void *context)
@@ -413,7 +442,7 @@ static void linux_destroy(void *context)
         umount2(MOUNT_POINT, MNT_DETACH);
         detach(fs);
     }
-    print_facts(fs);
+    print_facts(fs, guest_flash_same(&fs->flash));
     for (unsigned i = 0; i < sizeof(fs->peer->modules) / sizeof(fs->peer->modules[0]) && fs->peer->modules[i] != NULL; i++) {
         guest_unload(fs->peer->modules[i]);
     }
@@ -448,6 +477,5 @@ int vfs_linux_make(const struct linux_peer *peer, const struct nf2_flash *flash,
     for (unsigned i = sizeof(peer->modules) / sizeof(peer->modules[0]); i > 0 && result == 0; i--) {
         result = peer->modules[i - 1] != NULL ? guest_load(peer->modules[i - 1], "") : 0;
     }
-    fs->bytes_before = guest_kernel_bytes();
     return result;
 }

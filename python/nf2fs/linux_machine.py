@@ -27,10 +27,14 @@ EMULATOR = "qemu-system-x86_64"
 PROGRAMS = {EMULATOR: "qemu-system-x86", "apt-get": "apt", "apt-cache": "apt", "dpkg-deb": "dpkg", "make": "make", "cmake": "cmake", "gcc-12": "gcc-12",
             "cc": "gcc"}
 # What the machine takes from the registry beside the kernel: programs, and the libraries that they need.
-PROGRAM_PACKAGES = ("busybox-static", "squashfs-tools", "libc6", "liblz4-1", "liblzma5", "liblzo2-2", "libzstd1", "zlib1g", "libgcc-s1")
+PROGRAM_PACKAGES = ("busybox-static", "squashfs-tools", "util-linux", "libc6", "liblz4-1", "liblzma5", "liblzo2-2", "libzstd1", "zlib1g", "libgcc-s1")
+# Two modules that Debian leaves out of its kernel, and the files of the kernel's sources that they are made from: peers/linux/more/Kbuild.
+LEFT_OUT = ("cramfs", "gluebi")
+LEFT_OUT_FILES = ("fs/cramfs/inode.c", "fs/cramfs/uncompress.c", "fs/cramfs/internal.h", "drivers/mtd/ubi/gluebi.c", "drivers/mtd/ubi/ubi-media.h")
 # Modules of the kernel that are loaded by name; what they need comes with them.
-MODULES = ("mtdram", "nandsim", "mtdblock", "jffs2", "ubi", "ubifs", "zstd", "squashfs", "fuse")
+MODULES = ("mtdram", "nandsim", "mtdblock", "jffs2", "ubi", "ubifs", "zstd", "squashfs", "fuse", *LEFT_OUT)
 PROBE = "nf2_mtd_probe"
+IMAGE_PROGRAMS = ("usr/bin/mksquashfs", "sbin/mkfs.cramfs")
 COMMAND = "norbench-cell-own"
 STEP_SECONDS = 900
 
@@ -127,18 +131,38 @@ def kernel_modules(root: Path, release: str) -> dict[str, Path]:
     return {path.stem.replace("-", "_"): path for path in (root / "lib/modules" / release / "kernel").rglob("*.ko")}
 
 
-def build_probe(directory: Path, release: str) -> Path:
-    """The project's module, made with the headers of this kernel."""
+def source_package(release: str) -> str:
+    return "linux-source-" + ".".join(release.split(".")[:2])
+
+
+def take_left_out(directory: Path, release: str) -> str:
+    """The sources of the modules that the kernel's package lacks; the version of their package, of which nothing else is kept."""
+    name = source_package(release)
+    version = download(directory, [name])[name]
+    archive = directory / "root/usr/src" / f"{name}.tar.xz"
+    run(["tar", "-xJf", archive, "-C", directory, *(f"{name}/{path}" for path in LEFT_OUT_FILES)])
+    archive.unlink()
+    for package in (directory / "packages").glob(f"{name}_*.deb"):
+        package.unlink()
+    return version
+
+
+def build_modules(directory: Path, release: str) -> dict[str, Path]:
+    """The project's module and those that were left out, made with the headers of this kernel."""
     headers = directory / "root/usr/src" / f"linux-headers-{release}"
     makefile = headers / "Makefile"
     text = makefile.read_text()
     if "include /usr/src/" in text:             # as it is installed; here it lies elsewhere
         makefile.write_text(text.replace("include /usr/src/", f"include {headers.parent}/"))
-    folder = directory / "probe"
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(SOURCES / "probe", folder)
-    run(["make", "-C", headers, f"M={folder}", "modules"])
-    return folder / f"{PROBE}.ko"
+    folders = [directory / "modules" / name for name in ("probe", "more")]
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(SOURCES / folder.name, folder)
+    for path in LEFT_OUT_FILES:
+        shutil.copy(directory / source_package(release) / path, folders[1])
+    for folder in folders:
+        run(["make", "-C", headers, f"M={folder}", "modules"])
+    return {path.stem: path for folder in folders for path in folder.glob("*.ko")}
 
 
 # ---- the program ----
@@ -194,16 +218,16 @@ def libraries(program: Path, root: Path) -> dict[str, Path]:
     names = re.compile(rb"(?<=\0)(?:lib[a-zA-Z0-9_+-]+|ld-linux-x86-64)\.so[.0-9]*(?=\0)")
     while waiting:
         for name in {match.decode() for match in names.findall(waiting.pop().read_bytes())}:
-            places = [folder / name for folder in (root / "lib/x86_64-linux-gnu", root / "usr/lib/x86_64-linux-gnu", root / "lib64") if (folder / name).exists()]
+            places = [folder / name for folder in (root / "lib/x86_64-linux-gnu", root / "usr/lib/x86_64-linux-gnu") if (folder / name).exists()]
             if places and name not in found:
                 found[name] = places[0]
                 waiting.append(places[0])
     return found
 
 
-def make_initramfs(directory: Path, release: str, probe: Path, cell: Path) -> Path:
+def make_initramfs(directory: Path, release: str, built: dict[str, Path], cell: Path) -> Path:
     root = directory / "root"
-    modules = kernel_modules(root, release) | {PROBE: probe}
+    modules = kernel_modules(root, release) | built
     archive = Archive()
     for name in ("dev", "proc", "sys", "tmp", "mnt", "bin"):
         archive.folder(name)
@@ -211,12 +235,12 @@ def make_initramfs(directory: Path, release: str, probe: Path, cell: Path) -> Pa
     archive.file("bin/busybox", (root / "bin/busybox").read_bytes())
     archive.link("bin/sh", "busybox")
     archive.file(f"bin/{COMMAND}", cell.read_bytes())
-    squash = root / "usr/bin/mksquashfs"
-    archive.file("bin/mksquashfs", squash.read_bytes())
-    loader = root / "lib64/ld-linux-x86-64.so.2"
-    for name, path in libraries(squash, root).items():
-        archive.file(f"lib/x86_64-linux-gnu/{name}", path.read_bytes())
-    archive.file("lib64/ld-linux-x86-64.so.2", loader.resolve().read_bytes() if loader.exists() else (root / "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2").read_bytes())
+    shared: dict[str, Path] = {}
+    for program in (root / name for name in IMAGE_PROGRAMS):
+        archive.file(f"bin/{program.name}", program.read_bytes())
+        shared |= libraries(program, root)
+    for name, path in shared.items():
+        archive.file(f"{'lib64' if name.startswith('ld-') else 'lib/x86_64-linux-gnu'}/{name}", path.read_bytes())
     needs, copied = [], set()
     for name in (*MODULES, PROBE):
         before = all_needs(name, modules)
@@ -255,13 +279,14 @@ def build(directory: Path, say: Callable[[str], None] = lambda text: None) -> Ma
         say(f"downloading Linux {release} and what its machine needs")
         shutil.rmtree(directory / "root", ignore_errors=True)
         facts = {"release": release, "packages": download(directory, package_names(release))}
+        facts["packages"][source_package(release)] = take_left_out(directory, release)
         stamp.write_text(json.dumps(facts, indent=1) + "\n")
     release = facts["release"]
     cell = directory / "cell" / "norbench" / COMMAND
     if facts.get("sources") != sources or not (directory / "initramfs.cpio").is_file():
         say("compiling what runs in the machine")
         cell = build_cell(directory)
-        make_initramfs(directory, release, build_probe(directory, release), cell)
+        make_initramfs(directory, release, build_modules(directory, release), cell)
         facts["sources"] = sources
         stamp.write_text(json.dumps(facts, indent=1) + "\n")
     return Machine(directory / "root/boot" / f"vmlinuz-{release}", directory / "initramfs.cpio", cell, facts)

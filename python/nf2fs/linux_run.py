@@ -18,6 +18,7 @@ BOOT_SECONDS = 180
 MEMORY_MIB = 512                # beside the flash, which is there twice: in the kernel and in the virtual chip
 KERNEL_OPTIONS = "console=ttyS0 loglevel=4 panic=-1 mitigations=off"
 MARK = "norbench-linux:"
+MOUNTS_OF_IMAGE = 2             # of a read-only volume: before what is measured, and for the comparison at the end
 
 
 def chip_mib(machine: linux_machine.Machine, chip: str) -> int:
@@ -63,7 +64,11 @@ def row_of(cell: bench.Cell, machine: linux_machine.Machine, code: int, output: 
         row["version"] = "Linux " + machine.facts["packages"]["linux-image-" + machine.facts["release"]]
     if row.get("status") != "ok" and errors.strip():
         row.setdefault("error", errors.strip().splitlines()[-1])
-    return row | {f"kernel_{key.removeprefix('kernel_')}": value for key, value in kernel.items() if key != "linux"}
+    if row.get("status") == "ok" and kernel.get("same") is False:
+        row |= {"status": "failed", "verified": False, "error": "the virtual chip does not hold what the kernel's flash holds"}
+    if row.get("status") == "ok" and kernel.get("image_bytes") and kernel["mounts"] < MOUNTS_OF_IMAGE:
+        row |= {"status": "failed", "error": "the file system is read-only, and this workload writes in what is measured"}
+    return row | {f"kernel_{key}": value for key, value in kernel.items() if key != "linux"}
 
 
 def parse(text: str) -> Iterator[tuple[int, int | None, str, str]]:
