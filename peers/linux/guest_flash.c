@@ -31,13 +31,13 @@ static int load_nor(const struct guest_flash *flash)
     return result != 0 ? result : guest_load("nf2_mtd_probe", "device=0 serial_nor=1");
 }
 
-/* The simulator takes the geometry from the identification bytes of a chip: its part of the kernel's table, by size and page. */
+/* The simulator takes the geometry from the identification bytes of a chip. Its pages lie in a file, so that they are no memory of the kernel. */
 static const struct {
     uint32_t mebibytes, page_size, block_size;
     const char *bytes;
 } nand_parts[] = {
-    {64, 512, 16 * 1024, "id_bytes=0xec,0x76"},
-    {128, 2048, 128 * 1024, "id_bytes=0xec,0xf1,0x00,0x15"},
+    {64, 512, 16 * 1024, "id_bytes=0xec,0x76 cache_file=/tmp/nand"},
+    {128, 2048, 128 * 1024, "id_bytes=0xec,0xf1,0x00,0x15 cache_file=/tmp/nand"},
 };
 
 static int load_nand(const struct guest_flash *flash)
@@ -46,7 +46,7 @@ static int load_nand(const struct guest_flash *flash)
         if (nand_parts[i].mebibytes == flash->chip->chip_size >> 20 && nand_parts[i].page_size == flash->chip->page_size &&
             nand_parts[i].block_size == flash->chip->block_size) {
             int result = guest_load("nandsim", nand_parts[i].bytes);
-            return result != 0 ? result : guest_load("nf2_mtd_probe", "device=0");
+            return result != 0 ? result : guest_load("nf2_mtd_probe", "device=0 whole_pages=1");
         }
     }
     fprintf(stderr, "the kernel's simulator of NAND has no part of this geometry\n");

@@ -76,8 +76,7 @@ static int ubi_control(unsigned long request, void *argument)
 
 static int attach(struct linux_fs *fs)
 {
-    /* On NAND the headers take a page each, also where parts of a page could be programmed. */
-    struct ubi_attach_req request = {.ubi_num = 0, .mtd_num = 0, .vid_hdr_offset = fs->flash.nand ? (int32_t)fs->flash.chip->page_size : 0};
+    struct ubi_attach_req request = {.ubi_num = 0, .mtd_num = 0};
     int result = fs->attached ? 0 : ubi_control(UBI_IOCATT, &request);
     fs->attached = result == 0;
     return result;

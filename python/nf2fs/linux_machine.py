@@ -36,6 +36,7 @@ MODULES = ("mtdram", "nandsim", "mtdblock", "jffs2", "ubi", "ubifs", "zstd", "sq
 PROBE = "nf2_mtd_probe"
 IMAGE_PROGRAMS = ("usr/bin/mksquashfs", "sbin/mkfs.cramfs")
 COMMAND = "norbench-cell-own"
+COPY = "norbench-linux-copy"    # peers/linux/copy_tree.c
 STEP_SECONDS = 900
 
 
@@ -47,7 +48,8 @@ class MachineError(bench.BenchError):
 class Machine:
     kernel: Path
     initramfs: Path
-    cell: Path                      # the program of the machine; it is static, so that it says on the host what it can run, too
+    cell: Path                      # programs of the machine; they are static, so that they run on the host, too
+    copy: Path
     facts: dict
 
 
@@ -167,12 +169,16 @@ def build_modules(directory: Path, release: str) -> dict[str, Path]:
 
 # ---- the program ----
 
-def build_cell(directory: Path) -> Path:
+def programs(directory: Path) -> dict[str, Path]:
+    folder = directory / "cell"
+    return {COMMAND: folder / "norbench" / COMMAND, COPY: folder / "peers/own" / COPY}
+
+
+def build_programs(directory: Path) -> None:
     folder = directory / "cell"
     run(["cmake", "-S", ROOT, "-B", folder, f"-DNF2FS_OWN_PEERS={SOURCES}", "-DCMAKE_EXE_LINKER_FLAGS=-static", "-DNF2FS_PYTHON=OFF",
          "-DCMAKE_BUILD_TYPE=Release"])
-    run(["cmake", "--build", folder, "--target", COMMAND])
-    return folder / "norbench" / COMMAND
+    run(["cmake", "--build", folder, "--target", COMMAND, COPY])
 
 
 # ---- the root in memory ----
@@ -225,7 +231,7 @@ def libraries(program: Path, root: Path) -> dict[str, Path]:
     return found
 
 
-def make_initramfs(directory: Path, release: str, built: dict[str, Path], cell: Path) -> Path:
+def make_initramfs(directory: Path, release: str, built: dict[str, Path]) -> Path:
     root = directory / "root"
     modules = kernel_modules(root, release) | built
     archive = Archive()
@@ -234,7 +240,8 @@ def make_initramfs(directory: Path, release: str, built: dict[str, Path], cell: 
     archive.file("init", (SOURCES / "init.sh").read_bytes())
     archive.file("bin/busybox", (root / "bin/busybox").read_bytes())
     archive.link("bin/sh", "busybox")
-    archive.file(f"bin/{COMMAND}", cell.read_bytes())
+    for name, path in programs(directory).items():
+        archive.file(f"bin/{name}", path.read_bytes())
     shared: dict[str, Path] = {}
     for program in (root / name for name in IMAGE_PROGRAMS):
         archive.file(f"bin/{program.name}", program.read_bytes())
@@ -282,11 +289,10 @@ def build(directory: Path, say: Callable[[str], None] = lambda text: None) -> Ma
         facts["packages"][source_package(release)] = take_left_out(directory, release)
         stamp.write_text(json.dumps(facts, indent=1) + "\n")
     release = facts["release"]
-    cell = directory / "cell" / "norbench" / COMMAND
     if facts.get("sources") != sources or not (directory / "initramfs.cpio").is_file():
         say("compiling what runs in the machine")
-        cell = build_cell(directory)
-        make_initramfs(directory, release, build_modules(directory, release), cell)
+        build_programs(directory)
+        make_initramfs(directory, release, build_modules(directory, release))
         facts["sources"] = sources
         stamp.write_text(json.dumps(facts, indent=1) + "\n")
-    return Machine(directory / "root/boot" / f"vmlinuz-{release}", directory / "initramfs.cpio", cell, facts)
+    return Machine(directory / "root/boot" / f"vmlinuz-{release}", directory / "initramfs.cpio", *programs(directory).values(), facts)

@@ -10,12 +10,13 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from . import bench, linux_machine
 
 BOOT_SECONDS = 180
-MEMORY_MIB = 512                # beside the flash, which is there twice: in the kernel and in the virtual chip
+MEMORY_MIB = 640                # beside the flash, which is there twice: in the kernel and in the virtual chip
 KERNEL_OPTIONS = "console=ttyS0 loglevel=4 panic=-1 mitigations=off"
 MARK = "norbench-linux:"
 MOUNTS_OF_IMAGE = 2             # of a read-only volume: before what is measured, and for the comparison at the end
@@ -34,22 +35,45 @@ def machine_chips(machine: linux_machine.Machine) -> dict[str, str]:
     return {chip["name"]: chip["description"] for chip in bench.read_list(machine.cell)["chips"]}
 
 
-def script(cells: list[bench.Cell], files: dict[str, str], more: dict[bench.Cell, list[str]], seconds: int) -> str:
+@dataclass(frozen=True)
+class Job:
+    """A program of the machine, whose row is that of the cell. Arguments that name files or directories of this computer go along."""
+    cell: bench.Cell
+    words: tuple[str, ...]
+
+    def paths(self) -> list[Path]:
+        return [Path(word) for word in self.words if "/" in word and Path(word).exists()]
+
+
+def cell_job(cell: bench.Cell, *more: str) -> Job:
+    return Job(cell, (linux_machine.COMMAND, *cell.arguments(), *more))
+
+
+def copy_job(fs: str, chip: str, name: str, tree: Path) -> Job:
+    return Job(bench.Cell(fs, chip, f"copy-{name}"), (linux_machine.COPY, "--fs", fs, "--chip", chip, "--tree", str(tree)))
+
+
+def script(jobs: list[Job], places: dict[Path, str], seconds: int) -> str:
     """The jobs: each prints a mark, its program's output, what the program said of errors, and a mark with the exit code."""
     lines = []
-    for number, cell in enumerate(cells):
-        words = cell.arguments() + more.get(cell, [])
-        command = " ".join(shlex.quote(files.get(word, word)) for word in [linux_machine.COMMAND, *words])
+    for number, job in enumerate(jobs):
+        command = " ".join(shlex.quote("/" + places[Path(word)] if Path(word) in places else word) for word in job.words)
         lines += [f"echo; echo {MARK} start {number}", f"busybox timeout {seconds} {command} 2>/tmp/errors", f"echo; echo {MARK} end {number} $?",
                   "busybox tail -n 5 /tmp/errors", f"echo {MARK} done {number}"]
     return "\n".join(lines) + "\n"
 
 
-def second_archive(jobs: str, files: dict[str, Path]) -> bytes:
+def second_archive(jobs: str, places: dict[Path, str]) -> bytes:
     archive = linux_machine.Archive()
     archive.file("jobs/run", jobs.encode())
-    for name, path in files.items():
-        archive.file(name, path.read_bytes(), 0o100644)
+    for path, place in places.items():
+        if path.is_dir():
+            archive.folder(place)
+            for one in sorted(path.rglob("*")):
+                if one.is_file():
+                    archive.file(f"{place}/{one.relative_to(path)}", one.read_bytes())
+        else:
+            archive.file(place, path.read_bytes(), 0o100644)
     return archive.whole()
 
 
@@ -60,13 +84,14 @@ def row_of(cell: bench.Cell, machine: linux_machine.Machine, code: int, output: 
     if lines and '"linux"' in lines[-1][:12]:
         kernel = json.loads(lines.pop())
     row = bench.row_of_output(cell, code, "\n".join(lines), errors)
+    row["workload"] = cell.workload
     if "version" in row and row["version"] == "Linux":
         row["version"] = "Linux " + machine.facts["packages"]["linux-image-" + machine.facts["release"]]
     if row.get("status") != "ok" and errors.strip():
         row.setdefault("error", errors.strip().splitlines()[-1])
     if row.get("status") == "ok" and kernel.get("same") is False:
         row |= {"status": "failed", "verified": False, "error": "the virtual chip does not hold what the kernel's flash holds"}
-    if row.get("status") == "ok" and kernel.get("image_bytes") and kernel["mounts"] < MOUNTS_OF_IMAGE:
+    if row.get("status") == "ok" and "operations" in row and kernel.get("image_bytes") and kernel["mounts"] < MOUNTS_OF_IMAGE:
         row |= {"status": "failed", "error": "the file system is read-only, and this workload writes in what is measured"}
     return row | {f"kernel_{key}": value for key, value in kernel.items() if key != "linux"}
 
@@ -85,32 +110,29 @@ def console_end(console: Path) -> str:
 
 
 def emulator(machine: linux_machine.Machine, memory_mib: int, initrd: Path, folder: Path) -> list[str]:
-    return [linux_machine.EMULATOR, "-accel", "tcg", "-cpu", "max", "-machine", "pc", "-m", f"{memory_mib}M", "-smp", "1", "-nodefaults", "-no-user-config",
+    return [linux_machine.EMULATOR, "-accel", "tcg", "-icount", "shift=0,sleep=off", "-cpu", "max", "-machine", "pc", "-m", f"{memory_mib}M", "-smp", "1", "-nodefaults", "-no-user-config",
             "-display", "none", "-no-reboot", "-kernel", str(machine.kernel), "-initrd", str(initrd), "-append", KERNEL_OPTIONS,
             "-serial", f"file:{folder / 'console'}", "-serial", f"file:{folder / 'output'}"]
 
 
-def run(machine: linux_machine.Machine, cells: list[bench.Cell], seconds: int = bench.TIMEOUT_S, more: dict[bench.Cell, list[str]] | None = None,
-        done: Callable[[bench.Row], None] = lambda row: None) -> list[bench.Row]:
-    """The rows of the cells, in their order, each with what the kernel said; `more`: further arguments, and files are those of this computer."""
-    more = more or {}
-    words = {word for cell in cells for word in [*cell.arguments(), *more.get(cell, [])]}
-    files = {word: f"jobs/file{number}" for number, word in enumerate(sorted(word for word in words if "/" in word and Path(word).is_file()))}
-    largest = max(chip_mib(machine, cell.chip) for cell in cells)
+def run(machine: linux_machine.Machine, jobs: list[Job], seconds: int = bench.TIMEOUT_S, done: Callable[[bench.Row], None] = lambda row: None) -> list[bench.Row]:
+    """The rows of the jobs, in their order, each with what the kernel said."""
+    paths = sorted({path for job in jobs for path in job.paths()})
+    places = {path: f"jobs/given{number}" for number, path in enumerate(paths)}
+    largest = max(chip_mib(machine, job.cell.chip) for job in jobs)
+    rows: dict[int, bench.Row] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        jobs = script(cells, {word: "/" + path for word, path in files.items()}, more, seconds)
-        (folder / "initrd").write_bytes(machine.initramfs.read_bytes() + second_archive(jobs, {path: Path(word) for word, path in files.items()}))
+        (folder / "initrd").write_bytes(machine.initramfs.read_bytes() + second_archive(script(jobs, places, seconds), places))
         command = emulator(machine, MEMORY_MIB + 3 * largest, folder / "initrd", folder)
         running = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        rows: dict[int, bench.Row] = {}
-        end = time.monotonic() + BOOT_SECONDS + seconds * len(cells)
+        end = time.monotonic() + BOOT_SECONDS + seconds * len(jobs)
 
         def take() -> None:
             output = folder / "output"
             for number, code, text, errors in parse(output.read_text(errors="replace") if output.is_file() else ""):
                 if number not in rows and code is not None:
-                    rows[number] = row_of(cells[number], machine, code, text, errors)
+                    rows[number] = row_of(jobs[number].cell, machine, code, text, errors)
                     done(rows[number])
 
         try:
@@ -123,8 +145,8 @@ def run(machine: linux_machine.Machine, cells: list[bench.Cell], seconds: int = 
             said = running.stderr.read().strip()
             running.wait()
         take()
-        for number, cell in enumerate(cells):
+        for number, job in enumerate(jobs):
             if number not in rows:
-                rows[number] = bench.failed_row(cell, "failed", f"the virtual machine ended before this cell did: {said or console_end(folder / 'console')}")
+                rows[number] = bench.failed_row(job.cell, "failed", f"the virtual machine ended before this cell did: {said or console_end(folder / 'console')}")
                 done(rows[number])
-    return [rows[number] for number in range(len(cells))]
+    return [rows[number] for number in range(len(jobs))]

@@ -4,7 +4,8 @@
  *
  * While it is loaded, the driver's functions are reached through this module. A read of /dev/nf2-mtd-log takes the
  * operations that were recorded since the last one; it never waits. With serial_nor=1 an MTD in memory behaves towards the
- * file systems as serial NOR does: it is of that type, and no part of it can be mapped, so that each read is an operation.
+ * file systems as serial NOR does: it is of that type, and no part of it can be mapped, so that each read is an operation. With
+ * whole_pages=1 a NAND is one whose pages are programmed once and as a whole, as the virtual chip asks it.
  */
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -23,6 +24,9 @@ MODULE_PARM_DESC(device, "number of the MTD");
 static bool serial_nor;
 module_param(serial_nor, bool, 0444);
 MODULE_PARM_DESC(serial_nor, "of the type of serial NOR, and not mapped");
+static bool whole_pages;
+module_param(whole_pages, bool, 0444);
+MODULE_PARM_DESC(whole_pages, "NAND whose pages are not programmed in parts");
 static unsigned int log_mib = 64;
 module_param(log_mib, uint, 0444);
 MODULE_PARM_DESC(log_mib, "MiB that may wait to be read");
@@ -120,6 +124,8 @@ static void watch(void)
 		watched->_read_oob = probe_read_oob;
 	if (driver._write_oob)
 		watched->_write_oob = probe_write_oob;
+	if (whole_pages)
+		handle->subpage_sft = watched->subpage_sft = 0;
 	if (serial_nor) {
 		watched->type = MTD_NORFLASH;
 		watched->flags = MTD_CAP_NORFLASH;
@@ -139,6 +145,7 @@ static void unwatch(void)
 	watched->_unpoint = driver._unpoint;
 	watched->type = driver.type;
 	watched->flags = driver.flags;
+	handle->subpage_sft = watched->subpage_sft = driver.subpage_sft;
 }
 
 /* ---- the log ---- */
