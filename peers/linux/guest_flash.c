@@ -135,11 +135,19 @@ static int replay_program(struct guest_flash *flash, const struct nf2_mtd_record
     return 0;
 }
 
+/* By the largest erase of the chip that fits in what is left. */
+static uint32_t erase_piece(const struct guest_flash *flash, uint64_t address, uint32_t left)
+{
+    uint32_t large = flash->chip->large_erase_size;
+    return large != 0 && address % large == 0 && left >= large ? large : flash->chip->block_size;
+}
+
 static int replay_erase(struct guest_flash *flash, const struct nf2_mtd_record *record)
 {
     const struct nf2_flash *chip = flash->chip;
-    for (uint32_t done = 0; done < record->length; done += flash->erase_size) {
-        int result = chip->erase(chip->context, (uint32_t)record->address + done, flash->erase_size);
+    for (uint32_t done = 0, part; done < record->length; done += part) {
+        part = erase_piece(flash, record->address + done, record->length - done);
+        int result = chip->erase(chip->context, (uint32_t)record->address + done, part);
         if (result < 0) {
             return result;
         }
@@ -164,11 +172,20 @@ static int replay_spare(struct guest_flash *flash, const struct nf2_mtd_record *
     return result == 0 && rest > 0 ? nand->spare_read(nand->context, page + pages_of_read, data, rest) : result;
 }
 
+static uint64_t erase_us(const struct guest_flash *flash, const struct nf2_mtd_record *record)
+{
+    uint64_t sum_us = 0;
+    for (uint32_t done = 0, part; done < record->length; done += part) {
+        part = erase_piece(flash, record->address + done, record->length - done);
+        sum_us += part == flash->chip->block_size ? flash->chip->erase_block_us : flash->chip->large_erase_us;
+    }
+    return sum_us;
+}
+
 /* By the page convention, as the virtual chip charges it. */
 static uint64_t time_us(const struct guest_flash *flash, const struct nf2_mtd_record *record)
 {
     const struct nf2_flash *chip = flash->chip;
-    bool large = flash->erase_size != chip->block_size;
     uint64_t pages = (record->address + record->length - 1) / chip->page_size - record->address / chip->page_size + 1;
     switch (record->length == 0 ? 0 : record->operation) {
     case NF2_MTD_READ:
@@ -176,7 +193,7 @@ static uint64_t time_us(const struct guest_flash *flash, const struct nf2_mtd_re
     case NF2_MTD_PROGRAM:
         return pages * chip->program_page_us;
     case NF2_MTD_ERASE:
-        return (uint64_t)(record->length / flash->erase_size) * (large ? chip->large_erase_us : chip->erase_block_us);
+        return erase_us(flash, record);
     default:
         return 0;
     }

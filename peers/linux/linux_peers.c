@@ -15,7 +15,7 @@
     { \
         return vfs_linux_make(linux_peer_at(index), flash, out); \
     }
-MAKE(0) MAKE(1) MAKE(2) MAKE(3) MAKE(4) MAKE(5) MAKE(6) MAKE(7) MAKE(8) MAKE(9) MAKE(10)
+MAKE(0) MAKE(1) MAKE(2) MAKE(3) MAKE(4) MAKE(5) MAKE(6) MAKE(7) MAKE(8) MAKE(9) MAKE(10) MAKE(11)
 
 #define ENTRY(index, fs, text) .entry = {fs, "Linux", text, make_##index}
 #define JFFS2 .type = "jffs2", .source = "mtd0", .options = "", .markers = true, .modules = {"jffs2"}
@@ -38,6 +38,8 @@ static const struct linux_peer peers[] = {
     {ENTRY(9, "squashfs-zstd", "squashfs over mtdblock, zstd, blocks of 128 KiB"), SQUASHFS("zstd")},
     {ENTRY(10, "cramfs", "cramfs over mtdblock, zlib, blocks of 4 KiB; files of at most 16 MiB"), .type = "cramfs", .source = "/dev/mtdblock0", .options = "",
      .flags = MS_RDONLY, .modules = {"cramfs", "mtdblock"}, .make_image = "mkfs.cramfs %s %s"},
+    {ENTRY(11, "nf2fs-fuse", "NF2FS on the MTD, served through FUSE by a process of the same machine"), .type = "fuse", .fuse = true, .small_blocks = true,
+     .modules = {"fuse"}},
 };
 
 const struct linux_peer *linux_peer_at(unsigned index)

@@ -17,6 +17,7 @@ struct linux_peer {
     bool small_blocks;          /* of the chip's erases, the smallest one; else the largest up to 64 KiB on NOR */
     bool durable;               /* it gives no promise at the end of a call: fsync of the file at its close, and of a directory that changed */
     bool markers;               /* JFFS2 on the MTD itself: an erased block has a marker */
+    bool fuse;                  /* a process of the machine serves it: nf2_fuse.c */
     const char *make_image;     /* read-only: the command that makes an image (%s: directory, image); NULL: it is written to */
     const char *modules[8];     /* the first one is the file system's own, and is loaded last */
 };

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "guest_flash.h"
@@ -27,6 +28,8 @@
 #define MOUNT_POINT "/mnt"
 #define STAGE "/stage"              /* of a read-only file system: what its image is made from */
 #define IMAGE "/image"
+#define FUSE_PROGRAM "/bin/nf2-fuse"
+#define FUSE_SECONDS 60
 #define UBI_CONTROL "/dev/ubi_ctrl"
 #define PATH_BYTES (VFS_PATH_MAX + 16)
 
@@ -38,6 +41,9 @@ struct linux_fs {
     uint64_t bytes_before;          /* what the kernel held before this mount */
     uint64_t bytes_most;            /* and the most that it held above that before an unmount */
     uint64_t image_bytes;
+    pid_t server;                   /* of FUSE; 0: none runs */
+    uint64_t server_bytes;          /* the most that it held in memory */
+    uint64_t mount_clock_us;        /* of the machine, for UBI and the mount: with QEMU's -icount a nanosecond is an instruction */
     uint32_t mounts;                /* of the file system itself, not of the stage */
     uint64_t attach_us, mount_us, after_mount_us;   /* of the flash at the last mount: UBI, the mount, and what threads did then */
 };
@@ -101,6 +107,69 @@ static int make_volume(void)
     return result;
 }
 
+/* ---- FUSE ------------------------------------------------------------------------------------------ */
+
+static pid_t start_server(const struct linux_fs *fs, const char *what)
+{
+    char page[16], large[16];
+    snprintf(page, sizeof(page), "%u", (unsigned)fs->flash.chip->page_size);
+    snprintf(large, sizeof(large), "%u", (unsigned)fs->flash.chip->large_erase_size);
+    pid_t child = fork();
+    if (child == 0) {
+        execl(FUSE_PROGRAM, FUSE_PROGRAM, what, "/dev/mtd0", page, large, (char *)NULL);
+        _exit(127);
+    }
+    return child;
+}
+
+static int wait_for_server(pid_t server)
+{
+    int status = 0;
+    return waitpid(server, &status, 0) == server && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : VFS_ERR_IO;
+}
+
+static bool is_mounted(void)
+{
+    char line[512];
+    bool found = false;
+    FILE *mounts = fopen("/proc/mounts", "r");
+    while (mounts != NULL && fgets(line, sizeof(line), mounts) != NULL) {
+        found = found || strstr(line, " " MOUNT_POINT " ") != NULL;
+    }
+    if (mounts != NULL) {
+        fclose(mounts);
+    }
+    return found;
+}
+
+static int mount_fuse(struct linux_fs *fs)
+{
+    fs->server = start_server(fs, MOUNT_POINT);
+    for (unsigned i = 0; fs->server > 0 && !is_mounted(); i++) {
+        if (i == FUSE_SECONDS * 100 || waitpid(fs->server, NULL, WNOHANG) != 0) {
+            fs->server = 0;
+            return VFS_ERR_IO;
+        }
+        usleep(10000);
+    }
+    return fs->server > 0 ? 0 : VFS_ERR_NOMEM;
+}
+
+static uint64_t server_memory(const struct linux_fs *fs)
+{
+    char path[64], line[128];
+    unsigned long long kib = 0;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)fs->server);
+    FILE *file = fopen(path, "r");
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        (void)sscanf(line, "RssAnon: %llu", &kib);
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return kib * 1024;
+}
+
 /* ---- volumes --------------------------------------------------------------------------------------- */
 
 static int run_command(const char *command)
@@ -120,11 +189,21 @@ static int linux_format(void *context)
         int detached = detach(fs);
         result = result != 0 ? result : settled != 0 ? settled : detached;
     }
+    if (result == 0 && fs->peer->fuse) {
+        result = wait_for_server(start_server(fs, "format"));
+    }
     if (result == 0 && fs->peer->make_image != NULL) {
         fs->staging = true;
         result = run_command("rm -rf " STAGE " && mkdir " STAGE);
     }
     return done(fs, result);
+}
+
+static uint64_t clock_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
 static uint64_t flash_us(const struct linux_fs *fs)
@@ -135,14 +214,17 @@ static uint64_t flash_us(const struct linux_fs *fs)
 /* What the kernel's threads do once the volume is mounted is a part of the call. */
 static int mount_volume(struct linux_fs *fs)
 {
-    uint64_t start_us = flash_us(fs);
+    uint64_t start_us = flash_us(fs), clock_start_us = clock_us();
     int result = fs->peer->ubi ? attach(fs) : 0;
+    uint64_t clock_attached_us = clock_us();
     result = done(fs, result);
-    uint64_t attached_us = flash_us(fs);
+    uint64_t attached_us = flash_us(fs), clock_mount_us = clock_us();
     if (result == 0) {
-        result = error_of(mount(fs->peer->source, MOUNT_POINT, fs->peer->type, fs->peer->flags | MS_NOATIME, fs->peer->options));
-        result = done(fs, result);
+        result = fs->peer->fuse ? mount_fuse(fs)
+                                : error_of(mount(fs->peer->source, MOUNT_POINT, fs->peer->type, fs->peer->flags | MS_NOATIME, fs->peer->options));
     }
+    fs->mount_clock_us = clock_us() - clock_mount_us + clock_attached_us - clock_start_us;
+    result = done(fs, result);
     uint64_t mounted_us = flash_us(fs);
     result = result == 0 ? guest_flash_settle(&fs->flash) : result;
     fs->attach_us = attached_us - start_us;
@@ -210,7 +292,12 @@ static int linux_unmount(void *context)
         result = burn(fs);
     } else {
         note_memory(fs);
+        fs->server_bytes = fs->server > 0 ? server_memory(fs) : 0;
         result = error_of(umount2(MOUNT_POINT, 0));
+        if (result == 0 && fs->server > 0) {
+            result = wait_for_server(fs->server);
+            fs->server = 0;
+        }
         int settled = guest_flash_settle(&fs->flash);       /* what was removed is erased now, not after the next mount */
         int detached = result == 0 ? detach(fs) : 0;
         result = result != 0 ? result : settled != 0 ? settled : detached;
@@ -430,8 +517,8 @@ static void print_facts(const struct linux_fs *fs, bool same)
     printf("{\"linux\": \"%s\", \"module_bytes\": %" PRIu64 ", \"image_bytes\": %" PRIu64 ", \"erase_size\": %u, \"mounts\": %u, ",
            fs->peer->entry.name, code, fs->image_bytes, (unsigned)fs->flash.erase_size, (unsigned)fs->mounts);
     printf("\"attach_us\": %" PRIu64 ", \"mount_us\": %" PRIu64 ", \"after_mount_us\": %" PRIu64 ", \"background_us\": %" PRIu64
-           ", \"foreground_us\": %" PRIu64 ", \"same\": %s}\n", fs->attach_us, fs->mount_us, fs->after_mount_us, fs->flash.background_us,
-           fs->flash.foreground_us, same ? "true" : "false");
+           ", \"foreground_us\": %" PRIu64 ", \"mount_clock_us\": %" PRIu64 ", \"server_bytes\": %" PRIu64 ", \"same\": %s}\n", fs->attach_us, fs->mount_us,
+           fs->after_mount_us, fs->flash.background_us, fs->flash.foreground_us, fs->mount_clock_us, fs->server_bytes, same ? "true" : "false");
 }
 
 static void linux_destroy(void *context)
@@ -439,6 +526,9 @@ static void linux_destroy(void *context)
     struct linux_fs *fs = context;
     if (fs->mounted && !fs->staging) {
         umount2(MOUNT_POINT, MNT_DETACH);
+        if (fs->server > 0) {
+            wait_for_server(fs->server);
+        }
         detach(fs);
     }
     print_facts(fs, guest_flash_same(&fs->flash));

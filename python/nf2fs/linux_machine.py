@@ -27,7 +27,7 @@ EMULATOR = "qemu-system-x86_64"
 PROGRAMS = {EMULATOR: "qemu-system-x86", "apt-get": "apt", "apt-cache": "apt", "dpkg-deb": "dpkg", "make": "make", "cmake": "cmake", "gcc-12": "gcc-12",
             "cc": "gcc"}
 # What the machine takes from the registry beside the kernel: programs, and the libraries that they need.
-PROGRAM_PACKAGES = ("busybox-static", "squashfs-tools", "util-linux", "libc6", "liblz4-1", "liblzma5", "liblzo2-2", "libzstd1", "zlib1g", "libgcc-s1")
+PROGRAM_PACKAGES = ("busybox-static", "squashfs-tools", "util-linux", "libfuse3-dev", "libc6", "liblz4-1", "liblzma5", "liblzo2-2", "libzstd1", "zlib1g", "libgcc-s1")
 # Two modules that Debian leaves out of its kernel, and the files of the kernel's sources that they are made from: peers/linux/more/Kbuild.
 LEFT_OUT = ("cramfs", "gluebi")
 LEFT_OUT_FILES = ("fs/cramfs/inode.c", "fs/cramfs/uncompress.c", "fs/cramfs/internal.h", "drivers/mtd/ubi/gluebi.c", "drivers/mtd/ubi/ubi-media.h")
@@ -37,6 +37,7 @@ PROBE = "nf2_mtd_probe"
 IMAGE_PROGRAMS = ("usr/bin/mksquashfs", "sbin/mkfs.cramfs")
 COMMAND = "norbench-cell-own"
 COPY = "norbench-linux-copy"    # peers/linux/copy_tree.c
+FUSE = "nf2-fuse"               # peers/linux/nf2_fuse.c
 STEP_SECONDS = 900
 
 
@@ -171,14 +172,14 @@ def build_modules(directory: Path, release: str) -> dict[str, Path]:
 
 def programs(directory: Path) -> dict[str, Path]:
     folder = directory / "cell"
-    return {COMMAND: folder / "norbench" / COMMAND, COPY: folder / "peers/own" / COPY}
+    return {COMMAND: folder / "norbench" / COMMAND, COPY: folder / "peers/own" / COPY, FUSE: folder / "peers/own" / FUSE}
 
 
 def build_programs(directory: Path) -> None:
     folder = directory / "cell"
     run(["cmake", "-S", ROOT, "-B", folder, f"-DNF2FS_OWN_PEERS={SOURCES}", "-DCMAKE_EXE_LINKER_FLAGS=-static", "-DNF2FS_PYTHON=OFF",
-         "-DCMAKE_BUILD_TYPE=Release"])
-    run(["cmake", "--build", folder, "--target", COMMAND, COPY])
+         f"-DNF2FS_FUSE_ROOT={directory / 'root'}", "-DCMAKE_BUILD_TYPE=Release"])
+    run(["cmake", "--build", folder, "--target", COMMAND, COPY, FUSE])
 
 
 # ---- the root in memory ----
@@ -295,4 +296,4 @@ def build(directory: Path, say: Callable[[str], None] = lambda text: None) -> Ma
         make_initramfs(directory, release, build_modules(directory, release))
         facts["sources"] = sources
         stamp.write_text(json.dumps(facts, indent=1) + "\n")
-    return Machine(directory / "root/boot" / f"vmlinuz-{release}", directory / "initramfs.cpio", *programs(directory).values(), facts)
+    return Machine(directory / "root/boot" / f"vmlinuz-{release}", directory / "initramfs.cpio", programs(directory)[COMMAND], programs(directory)[COPY], facts)
