@@ -146,11 +146,11 @@ static int mount_fuse(struct linux_fs *fs)
 {
     fs->server = start_server(fs, MOUNT_POINT);
     for (unsigned i = 0; fs->server > 0 && !is_mounted(); i++) {
-        if (i == FUSE_SECONDS * 100 || waitpid(fs->server, NULL, WNOHANG) != 0) {
+        if (i == FUSE_SECONDS * 1000 || waitpid(fs->server, NULL, WNOHANG) != 0) {
             fs->server = 0;
             return VFS_ERR_IO;
         }
-        usleep(10000);
+        usleep(1000);
     }
     return fs->server > 0 ? 0 : VFS_ERR_NOMEM;
 }

@@ -11,7 +11,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from . import bench, bench_bounds, bench_campaign, bench_cuts, bench_flame, bench_peers, bench_processor, bench_store, bench_studies, bench_table, figures
+from . import bench, bench_bounds, bench_campaign, bench_cuts, bench_flame, bench_peers, bench_processor, bench_store, bench_studies, bench_table, figures, linux_cli
 from .bench_run import CellOption, MhzOption, names, print_tables, run_with_progress
 from .cli import run as run_application
 from .commands.app import every_command
@@ -27,6 +27,7 @@ app.callback()(every_command)
 bench_studies.register(app)
 bench_bounds.register(app)
 bench_campaign.register(app)
+app.add_typer(linux_cli.app, name="linux")
 
 
 @app.command("run")

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ ARCHITECTURE = "amd64"
 EMULATOR = "qemu-system-x86_64"
 # Programs of the host, and the Debian package of each.
 PROGRAMS = {EMULATOR: "qemu-system-x86", "apt-get": "apt", "apt-cache": "apt", "dpkg-deb": "dpkg", "make": "make", "cmake": "cmake", "gcc-12": "gcc-12",
-            "cc": "gcc"}
+            "cc": "gcc", "tar": "tar", "xz": "xz-utils"}
 # What the machine takes from the registry beside the kernel: programs, and the libraries that they need.
 PROGRAM_PACKAGES = ("busybox-static", "squashfs-tools", "util-linux", "libfuse3-dev", "libc6", "liblz4-1", "liblzma5", "liblzo2-2", "libzstd1", "zlib1g", "libgcc-s1")
 # Two modules that Debian leaves out of its kernel, and the files of the kernel's sources that they are made from: peers/linux/more/Kbuild.
@@ -45,6 +46,10 @@ class MachineError(bench.BenchError):
     """The machine cannot be made here."""
 
 
+class RegistryError(MachineError):
+    """The registry, or the list of its packages, cannot be reached."""
+
+
 @dataclass(frozen=True)
 class Machine:
     kernel: Path
@@ -54,9 +59,15 @@ class Machine:
     facts: dict
 
 
+def which(name: str) -> str | None:
+    """A program on the PATH, or beside the Python that runs this: the project's own environment has a CMake."""
+    beside = Path(sys.executable).with_name(name)
+    return str(beside) if beside.is_file() else shutil.which(name)
+
+
 def missing() -> list[str]:
     """What the host lacks, in words; nothing: the machine can be made."""
-    found = [f"no {name} (Debian: {package})" for name, package in PROGRAMS.items() if shutil.which(name) is None]
+    found = [f"no {name} (Debian: {package})" for name, package in PROGRAMS.items() if which(name) is None]
     if not SOURCES.is_dir():
         found.append(f"{SOURCES} is not there: the machine is made in a clone of the repository")
     if os.uname().machine != "x86_64":
@@ -66,22 +77,22 @@ def missing() -> list[str]:
 
 # ---- packages ----
 
-def run(command: list[str], cwd: Path | None = None) -> str:
+def run(command: list, cwd: Path | None = None, error: type[MachineError] = MachineError) -> str:
     try:
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, cwd=cwd, timeout=STEP_SECONDS)
     except subprocess.TimeoutExpired:
-        raise MachineError(f"{command[0]} took longer than {STEP_SECONDS} s") from None
+        raise error(f"{command[0]} took longer than {STEP_SECONDS} s") from None
     if done.returncode:
-        raise MachineError(f"`{' '.join(map(str, command))}` failed: {(done.stderr or done.stdout).strip()[-600:]}")
+        raise error(f"`{' '.join(map(str, command))}` failed: {(done.stderr or done.stdout).strip()[-600:]}")
     return done.stdout
 
 
 def kernel_release() -> str:
     """Of the newest kernel that the registry has: the package linux-image-amd64 needs it."""
-    text = run(["apt-cache", "depends", f"linux-image-{ARCHITECTURE}"])
+    text = run(["apt-cache", "depends", f"linux-image-{ARCHITECTURE}"], error=RegistryError)
     found = re.search(r"Depends: linux-image-(\S+)", text)
     if not found:
-        raise MachineError(f"the package linux-image-{ARCHITECTURE} is not known: is there a package index (apt-get update)?")
+        raise RegistryError(f"the package linux-image-{ARCHITECTURE} is not known: is there a package index (apt-get update)?")
     return found.group(1)
 
 
@@ -95,7 +106,7 @@ def download(directory: Path, names: list[str]) -> dict[str, str]:
     """Into directory/packages; the version of each."""
     folder = directory / "packages"
     folder.mkdir(parents=True, exist_ok=True)
-    run(["apt-get", "download", "-qq", *names], cwd=folder)
+    run(["apt-get", "download", "-qq", *names], cwd=folder, error=RegistryError)
     found = {}
     for name in names:
         archives = sorted(folder.glob(f"{name}_*.deb"), key=lambda path: path.stat().st_mtime)
@@ -177,9 +188,10 @@ def programs(directory: Path) -> dict[str, Path]:
 
 def build_programs(directory: Path) -> None:
     folder = directory / "cell"
-    run(["cmake", "-S", ROOT, "-B", folder, f"-DNF2FS_OWN_PEERS={SOURCES}", "-DCMAKE_EXE_LINKER_FLAGS=-static", "-DNF2FS_PYTHON=OFF",
+    cmake = which("cmake")
+    run([cmake, "-S", ROOT, "-B", folder, f"-DNF2FS_OWN_PEERS={SOURCES}", "-DCMAKE_EXE_LINKER_FLAGS=-static", "-DNF2FS_PYTHON=OFF",
          f"-DNF2FS_FUSE_ROOT={directory / 'root'}", "-DCMAKE_BUILD_TYPE=Release"])
-    run(["cmake", "--build", folder, "--target", COMMAND, COPY, FUSE])
+    run([cmake, "--build", folder, "--target", COMMAND, COPY, FUSE])
 
 
 # ---- the root in memory ----

@@ -31,6 +31,11 @@ def chip_mib(machine: linux_machine.Machine, chip: str) -> int:
     return int(found.group(1)) if found else 1
 
 
+def file_systems(machine: linux_machine.Machine) -> list[dict]:
+    """What only the machine has."""
+    return [item for item in bench.read_list(machine.cell)["file_systems"] if item["name"] not in ("native", "nf2fs")]
+
+
 def machine_chips(machine: linux_machine.Machine) -> dict[str, str]:
     return {chip["name"]: chip["description"] for chip in bench.read_list(machine.cell)["chips"]}
 
