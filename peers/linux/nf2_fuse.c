@@ -114,12 +114,28 @@ static int list(const char *path, void *buffer, fuse_fill_dir_t fill, off_t offs
 
 /* ---- files ------------------------------------------------------------------------------------------ */
 
+/* The kernel says how a file was opened at its opening alone. */
+struct open_file {
+    void *file;
+    bool writes;
+};
+
 static int open_as(const char *path, int flags, struct fuse_file_info *info)
 {
-    void *file;
-    int result = volume.ops->open(volume.context, path, flags, &file);
-    info->fh = result == 0 ? (uintptr_t)file : 0;
-    return result;
+    struct open_file *opened = calloc(1, sizeof(*opened));
+    int result = opened != NULL ? volume.ops->open(volume.context, path, flags, &opened->file) : -ENOMEM;
+    if (result < 0) {
+        free(opened);
+        return result;
+    }
+    opened->writes = (flags & VFS_WRITE) != 0;
+    info->fh = (uintptr_t)opened;
+    return 0;
+}
+
+static struct open_file *opened_of(const struct fuse_file_info *info)
+{
+    return (struct open_file *)(uintptr_t)info->fh;
 }
 
 static int flags_of(int flags)
@@ -141,7 +157,7 @@ static int create_file(const char *path, mode_t mode, struct fuse_file_info *inf
 
 static void *file_of(const struct fuse_file_info *info)
 {
-    return (void *)(uintptr_t)info->fh;
+    return opened_of(info)->file;
 }
 
 static int read_file(const char *path, char *data, size_t size, off_t offset, struct fuse_file_info *info)
@@ -169,13 +185,15 @@ static int sync_file(const char *path, int data_only, struct fuse_file_info *inf
 static int flush_file(const char *path, struct fuse_file_info *info)
 {
     (void)path;
-    return (info->flags & O_ACCMODE) == O_RDONLY ? 0 : volume.ops->sync(volume.context, file_of(info));
+    return opened_of(info)->writes ? volume.ops->sync(volume.context, file_of(info)) : 0;
 }
 
 static int release_file(const char *path, struct fuse_file_info *info)
 {
     (void)path;
-    return volume.ops->close(volume.context, file_of(info));
+    int result = volume.ops->close(volume.context, file_of(info));
+    free(opened_of(info));
+    return result;
 }
 
 static int truncate_file(const char *path, off_t size, struct fuse_file_info *info)

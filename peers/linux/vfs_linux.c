@@ -30,6 +30,7 @@
 #define IMAGE "/image"
 #define FUSE_PROGRAM "/bin/nf2-fuse"
 #define FUSE_SECONDS 60
+#define POWER_OFF "/sys/module/nf2_mtd_probe/parameters/power_off"
 #define UBI_CONTROL "/dev/ubi_ctrl"
 #define PATH_BYTES (VFS_PATH_MAX + 16)
 
@@ -306,14 +307,31 @@ static int linux_unmount(void *context)
     return done(fs, result);
 }
 
-/* The kernel cannot forget a volume without a write: after this nothing works any more, and the row says so. */
+/*
+ * The kernel cannot forget a volume without a write. So the flash takes no more of them, and the volume is unmounted: what the
+ * kernel still held back is lost, as at a power cut between two operations of the flash.
+ */
 static void linux_drop(void *context)
 {
     struct linux_fs *fs = context;
-    if (fs->mounted && fs->flash.error == 0) {
-        fprintf(stderr, "a power cut cannot be made here\n");
-        fs->flash.error = VFS_ERR_INVAL;
+    if (!fs->mounted) {
+        return;
     }
+    int result = fs->staging ? VFS_ERR_INVAL : guest_flash_replay(&fs->flash);
+    result = result == 0 ? guest_put(POWER_OFF, "1") : result;
+    result = result == 0 ? error_of(umount2(MOUNT_POINT, 0)) : result;
+    if (result == 0 && fs->server > 0) {
+        (void)wait_for_server(fs->server);
+        fs->server = 0;
+    }
+    result = result == 0 ? detach(fs) : result;
+    int back = guest_put(POWER_OFF, "0");
+    result = result == 0 ? back : result;
+    if (result != 0 && fs->flash.error == 0) {
+        fprintf(stderr, "a power cut cannot be made here: %s\n", strerror(-result));
+        fs->flash.error = result;
+    }
+    fs->mounted = result != 0;
 }
 
 /* ---- names ----------------------------------------------------------------------------------------- */

@@ -14,13 +14,15 @@ OURS = "nf2fs"                  # on the virtual chip alone
 OURS_FUSE = "nf2fs-fuse"
 WRITTEN = ("jffs2", "jffs2-4k", "jffs2-ubi", "ubifs", "ubifs-sync", "ubifs-writeback")
 READ_ONLY = ("cramfs", "squashfs-gzip", "squashfs-lzo", "squashfs-xz", "squashfs-zstd")
+SMALLEST_READ_ONLY = ("cramfs", "squashfs-xz")  # of memory, of the image
 NAND = "nand64"
 NOR = "w25q256"
 LARGE_NOR = "w25q01"
 CHIP_FILES = {NAND: linux_machine.SOURCES / "nand64.chip"}
 BATCH = 4                       # jobs in one start of the machine
-READING = ("bbtraverse", "bbreadall")
-WORKLOADS = ("create", "create32", "log32", "log32d", "config", "swrite", "rwrite20", "bbburn", *READING)
+READING = ("bbreadall",)
+SMALL_BLOCKS = ("create32", "log32d")           # workloads that JFFS2 on erase blocks of 4 KiB runs, too
+WORKLOADS = ("create32", "log32d", "config", "rwrite20", "swrite", "bbburn", *READING, "unclean")
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,13 @@ def rows_of_page() -> list[Row]:
     found = []
     for chip, trees in ((NAND, ("big", "small")), (NOR, ("big", "small", "random")), (LARGE_NOR, ("big",))):
         ours = [OURS_FUSE, OURS] if chip != NAND else []
-        read_only = READ_ONLY if chip != LARGE_NOR else ("cramfs", "squashfs-xz")
+        read_only = READ_ONLY if chip == NAND else SMALLEST_READ_ONLY if chip == NOR else ()
         found += [Row(fs, chip, "root", True) for fs in ("jffs2", "jffs2-ubi", "ubifs-writeback", *read_only, *ours)]
         found += [Row(fs, chip, tree, True) for tree in trees for fs in ("jffs2", "jffs2-ubi", "ubifs-sync", "ubifs-writeback", *ours)]
     for workload in WORKLOADS:
-        found += [Row(fs, NOR, workload) for fs in ("jffs2", "jffs2-4k", "ubifs", "ubifs-writeback", *(READ_ONLY if workload in READING else ()), OURS_FUSE, OURS)]
+        systems = ["jffs2", *(["jffs2-4k"] if workload in SMALL_BLOCKS else []), "ubifs", "ubifs-writeback", *(SMALLEST_READ_ONLY if workload in READING else ()),
+                   OURS_FUSE, OURS]
+        found += [Row(fs, NOR, workload) for fs in systems]
     return found
 
 

@@ -27,6 +27,9 @@ MODULE_PARM_DESC(serial_nor, "of the type of serial NOR, and not mapped");
 static bool whole_pages;
 module_param(whole_pages, bool, 0444);
 MODULE_PARM_DESC(whole_pages, "NAND whose pages are not programmed in parts");
+static bool power_off;
+module_param(power_off, bool, 0644);
+MODULE_PARM_DESC(power_off, "programs and erases seem to work, and do nothing: what follows a power cut never reaches the flash");
 static unsigned int log_mib = 64;
 module_param(log_mib, uint, 0444);
 MODULE_PARM_DESC(log_mib, "MiB that may wait to be read");
@@ -66,8 +69,11 @@ static void record(enum nf2_mtd_operation operation, u64 address, u32 length, co
 
 static int probe_erase(struct mtd_info *mtd, struct erase_info *instr)
 {
-	int result = driver._erase(mtd, instr);
+	int result;
 
+	if (power_off)
+		return 0;
+	result = driver._erase(mtd, instr);
 	if (!result)
 		record(NF2_MTD_ERASE, instr->addr, instr->len, NULL);
 	return result;
@@ -77,14 +83,20 @@ static int probe_read(struct mtd_info *mtd, loff_t from, size_t len, size_t *ret
 {
 	int result = driver._read(mtd, from, len, retlen, buf);
 
-	record(NF2_MTD_READ, from, *retlen, NULL);
+	if (!power_off)
+		record(NF2_MTD_READ, from, *retlen, NULL);
 	return result;
 }
 
 static int probe_write(struct mtd_info *mtd, loff_t to, size_t len, size_t *retlen, const u_char *buf)
 {
-	int result = driver._write(mtd, to, len, retlen, buf);
+	int result;
 
+	if (power_off) {
+		*retlen = len;
+		return 0;
+	}
+	result = driver._write(mtd, to, len, retlen, buf);
 	if (*retlen)
 		record(NF2_MTD_PROGRAM, to, *retlen, buf);
 	return result;
@@ -94,6 +106,8 @@ static int probe_read_oob(struct mtd_info *mtd, loff_t from, struct mtd_oob_ops 
 {
 	int result = driver._read_oob(mtd, from, ops);
 
+	if (power_off)
+		return result;
 	if (ops->datbuf && ops->retlen)
 		record(NF2_MTD_READ, from, ops->retlen, NULL);
 	if (ops->oobbuf && ops->oobretlen)
@@ -103,8 +117,14 @@ static int probe_read_oob(struct mtd_info *mtd, loff_t from, struct mtd_oob_ops 
 
 static int probe_write_oob(struct mtd_info *mtd, loff_t to, struct mtd_oob_ops *ops)
 {
-	int result = driver._write_oob(mtd, to, ops);
+	int result;
 
+	if (power_off) {
+		ops->retlen = ops->len;
+		ops->oobretlen = ops->ooblen;
+		return 0;
+	}
+	result = driver._write_oob(mtd, to, ops);
 	if (ops->datbuf && ops->retlen)
 		record(NF2_MTD_PROGRAM, to, ops->retlen, ops->datbuf);
 	if (ops->oobbuf && ops->oobretlen)
