@@ -187,7 +187,10 @@ static uint64_t time_us(const struct guest_flash *flash, const struct nf2_mtd_re
 {
     const struct nf2_flash *chip = flash->chip;
     uint64_t pages = (record->address + record->length - 1) / chip->page_size - record->address / chip->page_size + 1;
+    uint32_t spare_size = flash->nand ? vfs_nand()->spare_size : 1;
     switch (record->length == 0 ? 0 : record->operation) {
+    case NF2_MTD_SPARE_READ:
+        return (uint64_t)((record->length + spare_size - 1) / spare_size) * chip->read_page_us;
     case NF2_MTD_READ:
         return pages * chip->read_page_us;
     case NF2_MTD_PROGRAM:

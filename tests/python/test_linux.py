@@ -57,6 +57,32 @@ def test_a_job_that_never_ends_has_no_exit_code():
     assert code is None
 
 
+def run_with(monkeypatch, tmp_path, script: str) -> bench.Row:
+    """A job in a machine that is this script instead."""
+    (tmp_path / "initramfs").write_bytes(b"")
+    machine = type("Machine", (FakeMachine,), {"initramfs": tmp_path / "initramfs", "kernel": tmp_path / "kernel"})
+    monkeypatch.setattr(linux_run, "chip_mib", lambda machine, chip: 1)
+    monkeypatch.setattr(linux_run, "emulator", lambda machine, memory, initrd, folder: ["sh", "-c", f"cd {folder}; {script}"])
+    row, = linux_run.run(machine, [JOB], 0)
+    return row
+
+
+def test_a_machine_that_dies_says_its_last_words(monkeypatch, tmp_path):
+    row = run_with(monkeypatch, tmp_path, "echo 'Kernel panic - not syncing' >console")
+    assert row["status"] == "failed" and "Kernel panic" in row["error"]
+
+
+def test_a_machine_that_hangs_is_stopped(monkeypatch, tmp_path):
+    monkeypatch.setattr(linux_run, "BOOT_SECONDS", 1)
+    row = run_with(monkeypatch, tmp_path, "exec sleep 600")
+    assert row["status"] == "failed" and "ended before this cell did" in row["error"]
+
+
+def test_a_row_that_came_before_the_machine_died_counts(monkeypatch, tmp_path):
+    (tmp_path / "said").write_text(output(0, ROW, KERNEL.format(image=0, mounts=2, same="true")))
+    assert bench.is_good(run_with(monkeypatch, tmp_path, f"cp {tmp_path / 'said'} output; exit 1"))
+
+
 def test_what_is_missing_is_said(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(linux_machine, "which", lambda name: None if name == linux_machine.EMULATOR else "/bin/" + name)
     with pytest.raises(SystemExit) as stop:
@@ -95,7 +121,7 @@ def copied(fs: str, chip: str, tree: str) -> bench.Row:
 def test_the_page_has_the_papers_columns_and_rows_that_failed():
     failed = bench.failed_row(bench.Cell("squashfs-xz", "nand64", "copy-root"), "failed", "it broke")
     text = linux_page.page([copied("jffs2", "nand64", "root"), copied("nf2fs", "w25q256", "big"), failed], "norbench linux page")
-    assert "| jffs2 | 0.000 | 0.000 | 1.000 |" in text and "| 5.96 | 8.54 |" in text
+    assert "| jffs2 | 0.000 | 1.000 | 1.000 | 2.000 |" in text and "| 5.96 | 8.54 |" in text
     assert "failed: it broke" in text and "| nf2fs | 1.000 | 1.000 | 1.000 | 3.000 | 6 | 9 |" in text
 
 
