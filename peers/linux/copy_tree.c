@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * copy_tree.c - what paper 003 does with each file system: mount it, copy files to it, unmount it; mount it, load the files, unmount it.
+ * copy_tree.c - what paper 003 does with each file system: mount it, copy files to it, unmount
+ * it; mount it, load the files, unmount it.
  *
  *   norbench-linux-copy --fs NAME --chip NAME --tree DIRECTORY
  *
- * One line of JSON says what each of the six steps cost the flash. What is loaded is compared with the directory, byte by byte. The
- * same program runs in the virtual machine and, for NF2FS on the virtual chip alone, on the host.
+ * One line of JSON says what each of the six steps cost the flash. What is loaded is compared
+ * with the directory, byte by byte. The same program runs in the virtual machine and, for NF2FS
+ * on the virtual chip alone, on the host.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -23,7 +25,8 @@
 #define PIECE 4096u
 
 enum step { FORMAT, MOUNT, COPY, UNMOUNT, MOUNT_AGAIN, LOAD, UNMOUNT_AGAIN, STEPS };
-static const char *const step_names[STEPS] = {"format", "mount", "copy", "unmount", "mount_again", "load", "unmount_again"};
+static const char *const step_names[STEPS] = {"format",      "mount", "copy",         "unmount",
+                                              "mount_again", "load",  "unmount_again"};
 
 struct run {
     struct vfs fs;
@@ -37,19 +40,22 @@ struct run {
 static bool fails(struct run *run, const char *what, const char *path, int result)
 {
     if (result < 0 && run->failure[0] == '\0') {
-        snprintf(run->failure, sizeof(run->failure), "%s %.180s failed with %d", what, path, result);
+        snprintf(run->failure, sizeof(run->failure), "%s %.180s failed with %d", what, path,
+                 result);
     }
     return result < 0;
 }
 
-/* ---- one file, one directory ----------------------------------------------------------------------- */
+/* ---- one file, one directory ----------------------------------------------------------------- */
 
 static void copy_file(struct run *run, const char *from, const char *to)
 {
     static uint8_t data[PIECE];
     void *file;
     FILE *source = fopen(from, "rb");
-    if (source == NULL || fails(run, "open", to, run->fs.ops->open(run->fs.context, to, VFS_WRITE | VFS_CREATE | VFS_TRUNC, &file))) {
+    if (source == NULL ||
+        fails(run, "open", to,
+              run->fs.ops->open(run->fs.context, to, VFS_WRITE | VFS_CREATE | VFS_TRUNC, &file))) {
         fails(run, "read", from, -1);
         return;
     }
@@ -68,7 +74,8 @@ static void load_file(struct run *run, const char *from, const char *to)
     static uint8_t data[PIECE], expected[PIECE];
     void *file;
     FILE *source = fopen(from, "rb");
-    if (source == NULL || fails(run, "open", to, run->fs.ops->open(run->fs.context, to, VFS_READ, &file))) {
+    if (source == NULL ||
+        fails(run, "open", to, run->fs.ops->open(run->fs.context, to, VFS_READ, &file))) {
         fails(run, "read", from, -1);
         return;
     }
@@ -76,7 +83,8 @@ static void load_file(struct run *run, const char *from, const char *to)
     while (run->failure[0] == '\0' && got > 0) {
         got = run->fs.ops->read(run->fs.context, file, data, PIECE);
         size_t wanted = fread(expected, 1, PIECE, source);
-        if (!fails(run, "read", to, got) && ((size_t)got != wanted || memcmp(data, expected, wanted) != 0)) {
+        if (!fails(run, "read", to, got) &&
+            ((size_t)got != wanted || memcmp(data, expected, wanted) != 0)) {
             fails(run, "the comparison of", to, -1);
         }
     }
@@ -113,7 +121,7 @@ static void walk(struct run *run, const char *from, const char *to, bool copies)
     free(count >= 0 ? entries : NULL);
 }
 
-/* ---- the steps ------------------------------------------------------------------------------------- */
+/* ---- the steps ------------------------------------------------------------------------------- */
 
 static void subtract(struct vflash_counts *counts, const struct vflash_counts *before)
 {
@@ -154,18 +162,23 @@ static void take_step(struct run *run, enum step step, const char *tree)
 
 static void report(const struct run *run, const struct vfs_entry *entry, const char *chip)
 {
-    printf("{\"fs\": \"%s\", \"version\": \"%s\", \"workload\": \"copy\", \"chip\": \"%s\", \"status\": \"%s%s\", \"verified\": %s, ", entry->name, entry->version, chip,
-           run->failure[0] != '\0' ? "failed: " : "ok", run->failure, run->failure[0] == '\0' ? "true" : "false");
+    printf("{\"fs\": \"%s\", \"version\": \"%s\", \"workload\": \"copy\", \"chip\": \"%s\", "
+           "\"status\": \"%s%s\", \"verified\": %s, ",
+           entry->name, entry->version, chip, run->failure[0] != '\0' ? "failed: " : "ok",
+           run->failure, run->failure[0] == '\0' ? "true" : "false");
     for (enum step step = FORMAT; step < STEPS; step++) {
         const struct vflash_counts *counts = &run->counts[step];
-        printf("\"%s\": {\"time_us\": %" PRIu64 ", \"read_pages\": %" PRIu64 ", \"program_pages\": %" PRIu64 ", \"erases\": %" PRIu64 ", \"clock_us\": %" PRIu64 "}, ",
-               step_names[step], counts->time_us, counts->read_pages, counts->program_pages, counts->erases[0] + counts->erases[1] + counts->erases[2],
-               run->clock_us[step]);
+        printf("\"%s\": {\"time_us\": %" PRIu64 ", \"read_pages\": %" PRIu64
+               ", \"program_pages\": %" PRIu64 ", \"erases\": %" PRIu64 ", \"clock_us\": %" PRIu64
+               "}, ",
+               step_names[step], counts->time_us, counts->read_pages, counts->program_pages,
+               counts->erases[0] + counts->erases[1] + counts->erases[2], run->clock_us[step]);
     }
-    printf("\"files\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"ram_bytes\": %" PRIu32 "}\n", run->files, run->bytes, run->fs.ops->ram_bytes(run->fs.context));
+    printf("\"files\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"ram_bytes\": %" PRIu32 "}\n",
+           run->files, run->bytes, run->fs.ops->ram_bytes(run->fs.context));
 }
 
-/* ---- arguments ------------------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 static const struct vfs_entry *find_entry(const char *name)
 {
@@ -187,7 +200,7 @@ static const char *argument(int count, char **values, const char *name)
     exit(2);
 }
 
-/* ---- the chip -------------------------------------------------------------------------------------- */
+/* ---- the chip -------------------------------------------------------------------------------- */
 
 static int spare_read(void *context, uint32_t page, void *data, uint32_t length)
 {
@@ -221,7 +234,8 @@ int main(int count, char **values)
 {
     static struct run run;
     struct vfs_nand nand;
-    const char *chip_name = argument(count, values, "--chip"), *tree = argument(count, values, "--tree");
+    const char *chip_name = argument(count, values, "--chip"),
+               *tree = argument(count, values, "--tree");
     const struct vfs_entry *entry = find_entry(argument(count, values, "--fs"));
     run.chip = make_chip(chip_name, &nand);
     if (entry == NULL || run.chip == NULL) {

@@ -19,14 +19,18 @@ static int load_file(const char *name, const char *parameters)
     if (file < 0) {
         return -errno;
     }
-    int result = syscall(SYS_finit_module, file, parameters, 0) == 0 || errno == EEXIST ? 0 : -errno;
+    int result = syscall(SYS_finit_module, file, parameters, 0) == 0 || errno == EEXIST ? 0 :
+                                                                                          -errno;
     close(file);
     return result;
 }
 
 int guest_load(const char *name, const char *parameters)
 {
-    /* Made with the machine: a line for each module, its name and then the modules that it needs, in the order in which they load. */
+    /*
+     * Made with the machine: a line for each module, its name and then the modules that it needs,
+     * in the order in which they load.
+     */
     char line[1024];
     int result = -ENOENT;
     FILE *list = fopen(MODULES "needs", "r");
@@ -83,7 +87,8 @@ uint64_t guest_kernel_bytes(void)
     while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
         for (unsigned i = 0; i < sizeof(counted) / sizeof(counted[0]); i++) {
             unsigned long long value;
-            if (strncmp(line, counted[i], strlen(counted[i])) == 0 && sscanf(line + strlen(counted[i]), "%llu", &value) == 1) {
+            if (strncmp(line, counted[i], strlen(counted[i])) == 0 &&
+                sscanf(line + strlen(counted[i]), "%llu", &value) == 1) {
                 kib += value;
             }
         }

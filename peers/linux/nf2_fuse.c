@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nf2_fuse.c - mounts a volume of NF2FS that lies on an MTD, through FUSE: for the comparison in the virtual machine.
+ * nf2_fuse.c - mounts a volume of NF2FS that lies on an MTD, through FUSE: for the comparison in
+ * the virtual machine.
  *
  *   nf2-fuse format|/MOUNT/POINT DEVICE PAGE_SIZE LARGE_ERASE
  *
- * It stays in the foreground until the mount point is unmounted. Requests are served one at a time, and none is kept back: what the
- * kernel writes reaches the volume at once, and is durable at the sync or the close, as NF2FS promises.
+ * It stays in the foreground until the mount point is unmounted. Requests are served one at a
+ * time, and none is kept back: what the kernel writes reaches the volume at once, and is durable
+ * at the sync or the close, as NF2FS promises.
  */
 #define FUSE_USE_VERSION 31
 #include <errno.h>
@@ -22,7 +24,7 @@
 
 static struct vfs volume;
 
-/* ---- the MTD as a driver ---------------------------------------------------------------------------- */
+/* ---- the MTD as a driver --------------------------------------------------------------------- */
 
 static int device = -1;
 
@@ -45,7 +47,8 @@ static int mtd_erase(void *context, uint32_t address, uint32_t length)
     return ioctl(device, MEMERASE, &range) == 0 ? 0 : -EIO;
 }
 
-static int open_device(const char *path, uint32_t page_size, uint32_t large_erase, struct nf2_flash *flash)
+static int open_device(const char *path, uint32_t page_size, uint32_t large_erase,
+                       struct nf2_flash *flash)
 {
     struct mtd_info_user facts;
     device = open(path, O_RDWR | O_CLOEXEC);
@@ -54,14 +57,24 @@ static int open_device(const char *path, uint32_t page_size, uint32_t large_eras
     }
     /* The times serve nf2_maintain alone, which is not called here. */
     *flash = (struct nf2_flash){
-        .read = mtd_read, .program = mtd_program, .erase = mtd_erase, .chip_size = facts.size, .block_size = facts.erasesize,
-        .large_erase_size = large_erase, .page_size = page_size, .program_unit = 1, .read_unit = 1, .read_page_us = 4,
-        .program_page_us = 400, .erase_block_us = 50000, .large_erase_us = large_erase != 0 ? 150000 : 0,
+        .read = mtd_read,
+        .program = mtd_program,
+        .erase = mtd_erase,
+        .chip_size = facts.size,
+        .block_size = facts.erasesize,
+        .large_erase_size = large_erase,
+        .page_size = page_size,
+        .program_unit = 1,
+        .read_unit = 1,
+        .read_page_us = 4,
+        .program_page_us = 400,
+        .erase_block_us = 50000,
+        .large_erase_us = large_erase != 0 ? 150000 : 0,
     };
     return 0;
 }
 
-/* ---- names ------------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static int get_attributes(const char *path, struct stat *out, struct fuse_file_info *info)
 {
@@ -70,7 +83,10 @@ static int get_attributes(const char *path, struct stat *out, struct fuse_file_i
     *out = (struct stat){.st_mode = S_IFDIR | 0755, .st_nlink = 2};
     int result = strcmp(path, "/") == 0 ? 0 : volume.ops->stat(volume.context, path, &facts);
     if (result == 0 && strcmp(path, "/") != 0 && !facts.directory) {
-        *out = (struct stat){.st_mode = S_IFREG | 0644, .st_nlink = 1, .st_size = facts.size, .st_blocks = (facts.size + 511) / 512};
+        *out = (struct stat){.st_mode = S_IFREG | 0644,
+                             .st_nlink = 1,
+                             .st_size = facts.size,
+                             .st_blocks = (facts.size + 511) / 512};
     }
     return result;
 }
@@ -91,7 +107,8 @@ static int rename_name(const char *from, const char *to, unsigned flags)
     return flags != 0 ? -EINVAL : volume.ops->rename(volume.context, from, to);
 }
 
-static int list(const char *path, void *buffer, fuse_fill_dir_t fill, off_t offset, struct fuse_file_info *info, enum fuse_readdir_flags flags)
+static int list(const char *path, void *buffer, fuse_fill_dir_t fill, off_t offset,
+                struct fuse_file_info *info, enum fuse_readdir_flags flags)
 {
     struct vfs_dirent entry;
     void *directory;
@@ -112,7 +129,7 @@ static int list(const char *path, void *buffer, fuse_fill_dir_t fill, off_t offs
     return result < 0 ? result : closed;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* The kernel says how a file was opened at its opening alone. */
 struct open_file {
@@ -123,7 +140,8 @@ struct open_file {
 static int open_as(const char *path, int flags, struct fuse_file_info *info)
 {
     struct open_file *opened = calloc(1, sizeof(*opened));
-    int result = opened != NULL ? volume.ops->open(volume.context, path, flags, &opened->file) : -ENOMEM;
+    int result = opened != NULL ? volume.ops->open(volume.context, path, flags, &opened->file) :
+                                  -ENOMEM;
     if (result < 0) {
         free(opened);
         return result;
@@ -141,7 +159,8 @@ static struct open_file *opened_of(const struct fuse_file_info *info)
 static int flags_of(int flags)
 {
     int kind = flags & O_ACCMODE;
-    return (kind != O_WRONLY ? VFS_READ : 0) | (kind != O_RDONLY ? VFS_WRITE : 0) | (flags & O_TRUNC ? VFS_TRUNC : 0);
+    return (kind != O_WRONLY ? VFS_READ : 0) | (kind != O_RDONLY ? VFS_WRITE : 0) |
+           (flags & O_TRUNC ? VFS_TRUNC : 0);
 }
 
 static int open_file(const char *path, struct fuse_file_info *info)
@@ -160,18 +179,22 @@ static void *file_of(const struct fuse_file_info *info)
     return opened_of(info)->file;
 }
 
-static int read_file(const char *path, char *data, size_t size, off_t offset, struct fuse_file_info *info)
+static int read_file(const char *path, char *data, size_t size, off_t offset,
+                     struct fuse_file_info *info)
 {
     (void)path;
     int result = volume.ops->seek(volume.context, file_of(info), (uint32_t)offset);
-    return result < 0 ? result : volume.ops->read(volume.context, file_of(info), data, (uint32_t)size);
+    return result < 0 ? result :
+                        volume.ops->read(volume.context, file_of(info), data, (uint32_t)size);
 }
 
-static int write_file(const char *path, const char *data, size_t size, off_t offset, struct fuse_file_info *info)
+static int write_file(const char *path, const char *data, size_t size, off_t offset,
+                      struct fuse_file_info *info)
 {
     (void)path;
     int result = volume.ops->seek(volume.context, file_of(info), (uint32_t)offset);
-    return result < 0 ? result : volume.ops->write(volume.context, file_of(info), data, (uint32_t)size);
+    return result < 0 ? result :
+                        volume.ops->write(volume.context, file_of(info), data, (uint32_t)size);
 }
 
 static int sync_file(const char *path, int data_only, struct fuse_file_info *info)
@@ -213,15 +236,31 @@ static int get_space(const char *path, struct statvfs *out)
     struct vfs_space space = {0};
     (void)path;
     int result = volume.ops->statfs(volume.context, &space);
-    *out = (struct statvfs){.f_bsize = 4096, .f_frsize = 4096, .f_blocks = space.total_bytes / 4096, .f_bfree = space.free_bytes / 4096,
-                            .f_bavail = space.free_bytes / 4096, .f_namemax = VFS_NAME_MAX};
+    *out = (struct statvfs){.f_bsize = 4096,
+                            .f_frsize = 4096,
+                            .f_blocks = space.total_bytes / 4096,
+                            .f_bfree = space.free_bytes / 4096,
+                            .f_bavail = space.free_bytes / 4096,
+                            .f_namemax = VFS_NAME_MAX};
     return result;
 }
 
 static const struct fuse_operations operations = {
-    .getattr = get_attributes, .mkdir = make_directory, .unlink = remove_name, .rmdir = remove_name, .rename = rename_name, .readdir = list,
-    .open = open_file, .create = create_file, .read = read_file, .write = write_file, .fsync = sync_file, .flush = flush_file,
-    .release = release_file, .truncate = truncate_file, .statfs = get_space,
+    .getattr = get_attributes,
+    .mkdir = make_directory,
+    .unlink = remove_name,
+    .rmdir = remove_name,
+    .rename = rename_name,
+    .readdir = list,
+    .open = open_file,
+    .create = create_file,
+    .read = read_file,
+    .write = write_file,
+    .fsync = sync_file,
+    .flush = flush_file,
+    .release = release_file,
+    .truncate = truncate_file,
+    .statfs = get_space,
 };
 
 int main(int count, char **values)
@@ -232,9 +271,12 @@ int main(int count, char **values)
         return 2;
     }
     bool formats = strcmp(values[1], "format") == 0;
-    int result = open_device(values[2], (uint32_t)strtoul(values[3], NULL, 10), (uint32_t)strtoul(values[4], NULL, 10), &flash);
+    int result = open_device(values[2], (uint32_t)strtoul(values[3], NULL, 10),
+                             (uint32_t)strtoul(values[4], NULL, 10), &flash);
     result = result < 0 ? result : vfs_nf2fs_entry.make(&flash, &volume);
-    result = result < 0 ? result : formats ? volume.ops->format(volume.context) : volume.ops->mount(volume.context);
+    result = result < 0 ? result :
+             formats    ? volume.ops->format(volume.context) :
+                          volume.ops->mount(volume.context);
     if (result == 0 && !formats) {
         char *arguments[] = {values[0], "-f", "-s", "-o", "fsname=nf2fs", values[1], NULL};
         result = fuse_main(6, arguments, &operations, NULL) == 0 ? 0 : -EIO;

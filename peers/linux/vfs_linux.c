@@ -2,8 +2,8 @@
 /*
  * vfs_linux.c - a file system of the Linux kernel, mounted in the virtual machine.
  *
- * Calls are system calls below the mount point. Each ends with a replay of what the kernel did to the flash meanwhile, also in
- * its own threads: what they do later counts in the next call.
+ * Calls are system calls below the mount point. Each ends with a replay of what the kernel did to
+ * the flash meanwhile, also in its own threads: what they do later counts in the next call.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,13 +23,12 @@
 
 #include "guest_flash.h"
 #include "guest_kernel.h"
+#include "guest_server.h"
 #include "linux_peers.h"
 
 #define MOUNT_POINT "/mnt"
 #define STAGE "/stage"              /* of a read-only file system: what its image is made from */
 #define IMAGE "/image"
-#define FUSE_PROGRAM "/bin/nf2-fuse"
-#define FUSE_SECONDS 60
 #define POWER_OFF "/sys/module/nf2_mtd_probe/parameters/power_off"
 #define UBI_CONTROL "/dev/ubi_ctrl"
 #define PATH_BYTES (VFS_PATH_MAX + 16)
@@ -42,11 +41,12 @@ struct linux_fs {
     uint64_t bytes_before;          /* what the kernel held before this mount */
     uint64_t bytes_most;            /* and the most that it held above that before an unmount */
     uint64_t image_bytes;
-    pid_t server;                   /* of FUSE; 0: none runs */
-    uint64_t server_bytes;          /* the most that it held in memory */
-    uint64_t mount_clock_us;        /* of the machine, for UBI and the mount: with QEMU's -icount a nanosecond is an instruction */
+    struct guest_server server;     /* of FUSE */
     uint32_t mounts;                /* of the file system itself, not of the stage */
-    uint64_t attach_us, mount_us, after_mount_us;   /* of the flash at the last mount: UBI, the mount, and what threads did then */
+    /* Of the flash at the last mount: UBI, the mount, and what threads did then. */
+    uint64_t attach_us, mount_us, after_mount_us;
+    /* Of the machine, for UBI and the mount: with QEMU's -icount a nanosecond is an instruction. */
+    uint64_t mount_clock_us;
 };
 
 struct linux_file {
@@ -71,7 +71,7 @@ static void full_path(const struct linux_fs *fs, const char *path, char *out)
     snprintf(out, PATH_BYTES, "%s%s", fs->staging ? STAGE : MOUNT_POINT, path);
 }
 
-/* ---- UBI ------------------------------------------------------------------------------------------- */
+/* ---- UBI ------------------------------------------------------------------------------------- */
 
 static int ubi_control(unsigned long request, void *argument)
 {
@@ -100,78 +100,20 @@ static int detach(struct linux_fs *fs)
 /* One volume that takes all the space. */
 static int make_volume(void)
 {
-    struct ubi_mkvol_req request = {.vol_id = UBI_VOL_NUM_AUTO, .alignment = 1, .vol_type = UBI_DYNAMIC_VOLUME, .name_len = 6, .name = "volume"};
-    request.bytes = guest_number("/sys/class/ubi/ubi0/avail_eraseblocks") * guest_number("/sys/class/ubi/ubi0/eraseblock_size");
+    struct ubi_mkvol_req request = {.vol_id = UBI_VOL_NUM_AUTO,
+                                    .alignment = 1,
+                                    .vol_type = UBI_DYNAMIC_VOLUME,
+                                    .name_len = 6,
+                                    .name = "volume"};
+    request.bytes = guest_number("/sys/class/ubi/ubi0/avail_eraseblocks") *
+                    guest_number("/sys/class/ubi/ubi0/eraseblock_size");
     int device = open("/dev/ubi0", O_RDWR | O_CLOEXEC);
     int result = device < 0 ? -errno : error_of(ioctl(device, UBI_IOCMKVOL, &request));
     close(device);
     return result;
 }
 
-/* ---- FUSE ------------------------------------------------------------------------------------------ */
-
-static pid_t start_server(const struct linux_fs *fs, const char *what)
-{
-    char page[16], large[16];
-    snprintf(page, sizeof(page), "%u", (unsigned)fs->flash.chip->page_size);
-    snprintf(large, sizeof(large), "%u", (unsigned)fs->flash.chip->large_erase_size);
-    pid_t child = fork();
-    if (child == 0) {
-        execl(FUSE_PROGRAM, FUSE_PROGRAM, what, "/dev/mtd0", page, large, (char *)NULL);
-        _exit(127);
-    }
-    return child;
-}
-
-static int wait_for_server(pid_t server)
-{
-    int status = 0;
-    return waitpid(server, &status, 0) == server && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : VFS_ERR_IO;
-}
-
-static bool is_mounted(void)
-{
-    char line[512];
-    bool found = false;
-    FILE *mounts = fopen("/proc/mounts", "r");
-    while (mounts != NULL && fgets(line, sizeof(line), mounts) != NULL) {
-        found = found || strstr(line, " " MOUNT_POINT " ") != NULL;
-    }
-    if (mounts != NULL) {
-        fclose(mounts);
-    }
-    return found;
-}
-
-static int mount_fuse(struct linux_fs *fs)
-{
-    fs->server = start_server(fs, MOUNT_POINT);
-    for (unsigned i = 0; fs->server > 0 && !is_mounted(); i++) {
-        if (i == FUSE_SECONDS * 1000 || waitpid(fs->server, NULL, WNOHANG) != 0) {
-            fs->server = 0;
-            return VFS_ERR_IO;
-        }
-        usleep(1000);
-    }
-    return fs->server > 0 ? 0 : VFS_ERR_NOMEM;
-}
-
-static uint64_t server_memory(const struct linux_fs *fs)
-{
-    char path[64], line[128];
-    unsigned long long kib = 0;
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)fs->server);
-    FILE *file = fopen(path, "r");
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
-        (void)sscanf(line, "RssAnon: %llu", &kib);
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    return kib * 1024;
-}
-
-/* ---- volumes --------------------------------------------------------------------------------------- */
+/* ---- volumes --------------------------------------------------------------------------------- */
 
 static int run_command(const char *command)
 {
@@ -191,7 +133,7 @@ static int linux_format(void *context)
         result = result != 0 ? result : settled != 0 ? settled : detached;
     }
     if (result == 0 && fs->peer->fuse) {
-        result = wait_for_server(start_server(fs, "format"));
+        result = guest_server_format(fs->flash.chip);
     }
     if (result == 0 && fs->peer->make_image != NULL) {
         fs->staging = true;
@@ -221,8 +163,9 @@ static int mount_volume(struct linux_fs *fs)
     result = done(fs, result);
     uint64_t attached_us = flash_us(fs), clock_mount_us = clock_us();
     if (result == 0) {
-        result = fs->peer->fuse ? mount_fuse(fs)
-                                : error_of(mount(fs->peer->source, MOUNT_POINT, fs->peer->type, fs->peer->flags | MS_NOATIME, fs->peer->options));
+        result = fs->peer->fuse ? guest_server_mount(&fs->server, fs->flash.chip, MOUNT_POINT) :
+                                  error_of(mount(fs->peer->source, MOUNT_POINT, fs->peer->type,
+                                                 fs->peer->flags | MS_NOATIME, fs->peer->options));
     }
     fs->mount_clock_us = clock_us() - clock_mount_us + clock_attached_us - clock_start_us;
     result = done(fs, result);
@@ -264,7 +207,8 @@ static int burn(struct linux_fs *fs)
     int result = run_command(command);
     if (result == 0 && stat(IMAGE, &facts) == 0) {
         fs->image_bytes = (uint64_t)facts.st_size;
-        result = fs->image_bytes > fs->flash.chip->chip_size ? VFS_ERR_NOSPC : guest_flash_burn(&fs->flash, IMAGE);
+        result = fs->image_bytes > fs->flash.chip->chip_size ? VFS_ERR_NOSPC :
+                                                               guest_flash_burn(&fs->flash, IMAGE);
     }
     unlink(IMAGE);
     fs->staging = false;
@@ -293,13 +237,11 @@ static int linux_unmount(void *context)
         result = burn(fs);
     } else {
         note_memory(fs);
-        fs->server_bytes = fs->server > 0 ? server_memory(fs) : 0;
+        guest_server_note_memory(&fs->server);
         result = error_of(umount2(MOUNT_POINT, 0));
-        if (result == 0 && fs->server > 0) {
-            result = wait_for_server(fs->server);
-            fs->server = 0;
-        }
-        int settled = guest_flash_settle(&fs->flash);       /* what was removed is erased now, not after the next mount */
+        result = result == 0 ? guest_server_wait(&fs->server) : result;
+        int settled = guest_flash_settle(
+            &fs->flash); /* what was removed is erased now, not after the next mount */
         int detached = result == 0 ? detach(fs) : 0;
         result = result != 0 ? result : settled != 0 ? settled : detached;
     }
@@ -308,8 +250,9 @@ static int linux_unmount(void *context)
 }
 
 /*
- * The kernel cannot forget a volume without a write. So the flash takes no more of them, and the volume is unmounted: what the
- * kernel still held back is lost, as at a power cut between two operations of the flash.
+ * The kernel cannot forget a volume without a write. So the flash takes no more of them, and the
+ * volume is unmounted: what the kernel still held back is lost, as at a power cut between two
+ * operations of the flash.
  */
 static void linux_drop(void *context)
 {
@@ -320,9 +263,8 @@ static void linux_drop(void *context)
     int result = fs->staging ? VFS_ERR_INVAL : guest_flash_replay(&fs->flash);
     result = result == 0 ? guest_put(POWER_OFF, "1") : result;
     result = result == 0 ? error_of(umount2(MOUNT_POINT, 0)) : result;
-    if (result == 0 && fs->server > 0) {
-        (void)wait_for_server(fs->server);
-        fs->server = 0;
+    if (result == 0) {
+        (void)guest_server_wait(&fs->server);
     }
     result = result == 0 ? detach(fs) : result;
     int back = guest_put(POWER_OFF, "0");
@@ -334,7 +276,7 @@ static void linux_drop(void *context)
     fs->mounted = result != 0;
 }
 
-/* ---- names ----------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* A directory that changed, where the file system keeps its changes back. */
 static int settle(struct linux_fs *fs, const char *path)
@@ -359,7 +301,8 @@ static int linux_stat(void *context, const char *path, struct vfs_stat *out)
     full_path(fs, path, name);
     int result = error_of(lstat(name, &facts));
     if (result == 0) {
-        *out = (struct vfs_stat){S_ISDIR(facts.st_mode), S_ISDIR(facts.st_mode) ? 0 : (uint32_t)facts.st_size};
+        *out = (struct vfs_stat){S_ISDIR(facts.st_mode),
+                                 S_ISDIR(facts.st_mode) ? 0 : (uint32_t)facts.st_size};
     }
     return done(fs, result);
 }
@@ -410,7 +353,8 @@ static int linux_readdir(void *context, void *dir, struct vfs_dirent *out)
     do {
         errno = 0;
         entry = readdir(dir);
-    } while (entry != NULL && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
+    } while (entry != NULL &&
+             (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
     if (entry == NULL) {
         return done(fs, -errno);
     }
@@ -429,7 +373,7 @@ static int linux_closedir(void *context, void *dir)
     return done(context, error_of(closedir(dir)));
 }
 
-/* ---- files ----------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static int linux_open(void *context, const char *path, int flags, void **file)
 {
@@ -437,7 +381,8 @@ static int linux_open(void *context, const char *path, int flags, void **file)
     char name[PATH_BYTES];
     bool writes = (flags & VFS_WRITE) != 0;
     int mode = !writes ? O_RDONLY : (flags & VFS_READ) != 0 ? O_RDWR : O_WRONLY;
-    mode |= (flags & VFS_CREATE ? O_CREAT : 0) | (flags & VFS_EXCL ? O_EXCL : 0) | (flags & VFS_TRUNC ? O_TRUNC : 0) | (flags & VFS_APPEND ? O_APPEND : 0);
+    mode |= (flags & VFS_CREATE ? O_CREAT : 0) | (flags & VFS_EXCL ? O_EXCL : 0) |
+            (flags & VFS_TRUNC ? O_TRUNC : 0) | (flags & VFS_APPEND ? O_APPEND : 0);
     struct linux_file *opened = malloc(sizeof(*opened));
     if (opened == NULL) {
         return VFS_ERR_NOMEM;
@@ -445,7 +390,8 @@ static int linux_open(void *context, const char *path, int flags, void **file)
     full_path(fs, path, name);
     struct stat facts;
     bool created = (flags & VFS_CREATE) != 0 && fs->peer->durable && lstat(name, &facts) != 0;
-    *opened = (struct linux_file){open(name, mode | O_CLOEXEC, 0644), writes, (flags & VFS_APPEND) != 0};
+    *opened = (struct linux_file){open(name, mode | O_CLOEXEC, 0644), writes,
+                                  (flags & VFS_APPEND) != 0};
     int result = error_of(opened->fd);
     if (result == 0 && created) {
         result = settle(fs, path);
@@ -506,7 +452,7 @@ static int linux_close(void *context, void *file)
     return done(fs, result == 0 ? closed : result);
 }
 
-/* ---- the rest -------------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static int linux_statfs(void *context, struct vfs_space *out)
 {
@@ -529,14 +475,20 @@ static uint32_t linux_ram_bytes(void *context)
 static void print_facts(const struct linux_fs *fs, bool same)
 {
     uint64_t code = 0;
-    for (unsigned i = 0; i < sizeof(fs->peer->modules) / sizeof(fs->peer->modules[0]) && fs->peer->modules[i] != NULL; i++) {
+    for (unsigned i = 0; i < sizeof(fs->peer->modules) / sizeof(fs->peer->modules[0]) &&
+                         fs->peer->modules[i] != NULL;
+         i++) {
         code += guest_module_bytes(fs->peer->modules[i]);
     }
-    printf("{\"linux\": \"%s\", \"module_bytes\": %" PRIu64 ", \"image_bytes\": %" PRIu64 ", \"erase_size\": %u, \"mounts\": %u, ",
-           fs->peer->entry.name, code, fs->image_bytes, (unsigned)fs->flash.erase_size, (unsigned)fs->mounts);
-    printf("\"attach_us\": %" PRIu64 ", \"mount_us\": %" PRIu64 ", \"after_mount_us\": %" PRIu64 ", \"background_us\": %" PRIu64
-           ", \"foreground_us\": %" PRIu64 ", \"mount_clock_us\": %" PRIu64 ", \"server_bytes\": %" PRIu64 ", \"same\": %s}\n", fs->attach_us, fs->mount_us,
-           fs->after_mount_us, fs->flash.background_us, fs->flash.foreground_us, fs->mount_clock_us, fs->server_bytes, same ? "true" : "false");
+    printf("{\"linux\": \"%s\", \"module_bytes\": %" PRIu64 ", \"image_bytes\": %" PRIu64
+           ", \"erase_size\": %u, \"mounts\": %u, ",
+           fs->peer->entry.name, code, fs->image_bytes, (unsigned)fs->flash.erase_size,
+           (unsigned)fs->mounts);
+    printf("\"attach_us\": %" PRIu64 ", \"mount_us\": %" PRIu64 ", \"after_mount_us\": %" PRIu64
+           ", \"background_us\": %" PRIu64 ", \"foreground_us\": %" PRIu64
+           ", \"mount_clock_us\": %" PRIu64 ", \"server_bytes\": %" PRIu64 ", \"same\": %s}\n",
+           fs->attach_us, fs->mount_us, fs->after_mount_us, fs->flash.background_us,
+           fs->flash.foreground_us, fs->mount_clock_us, fs->server.bytes, same ? "true" : "false");
 }
 
 static void linux_destroy(void *context)
@@ -544,13 +496,13 @@ static void linux_destroy(void *context)
     struct linux_fs *fs = context;
     if (fs->mounted && !fs->staging) {
         umount2(MOUNT_POINT, MNT_DETACH);
-        if (fs->server > 0) {
-            wait_for_server(fs->server);
-        }
+        (void)guest_server_wait(&fs->server);
         detach(fs);
     }
     print_facts(fs, guest_flash_same(&fs->flash));
-    for (unsigned i = 0; i < sizeof(fs->peer->modules) / sizeof(fs->peer->modules[0]) && fs->peer->modules[i] != NULL; i++) {
+    for (unsigned i = 0; i < sizeof(fs->peer->modules) / sizeof(fs->peer->modules[0]) &&
+                         fs->peer->modules[i] != NULL;
+         i++) {
         guest_unload(fs->peer->modules[i]);
     }
     guest_flash_close(&fs->flash);
@@ -558,17 +510,33 @@ static void linux_destroy(void *context)
 }
 
 static const struct vfs_ops linux_ops = {
-    .format = linux_format, .mount = linux_mount, .unmount = linux_unmount, .drop = linux_drop,
-    .open = linux_open, .read = linux_read, .write = linux_write, .seek = linux_seek, .sync = linux_sync,
-    .truncate = linux_truncate, .close = linux_close,
-    .stat = linux_stat, .mkdir = linux_mkdir, .remove = linux_remove, .rename = linux_rename,
-    .opendir = linux_opendir, .readdir = linux_readdir, .closedir = linux_closedir,
-    .statfs = linux_statfs, .ram_bytes = linux_ram_bytes, .destroy = linux_destroy,
+    .format = linux_format,
+    .mount = linux_mount,
+    .unmount = linux_unmount,
+    .drop = linux_drop,
+    .open = linux_open,
+    .read = linux_read,
+    .write = linux_write,
+    .seek = linux_seek,
+    .sync = linux_sync,
+    .truncate = linux_truncate,
+    .close = linux_close,
+    .stat = linux_stat,
+    .mkdir = linux_mkdir,
+    .remove = linux_remove,
+    .rename = linux_rename,
+    .opendir = linux_opendir,
+    .readdir = linux_readdir,
+    .closedir = linux_closedir,
+    .statfs = linux_statfs,
+    .ram_bytes = linux_ram_bytes,
+    .destroy = linux_destroy,
 };
 
 static uint32_t erase_size(const struct linux_peer *peer, const struct nf2_flash *flash)
 {
-    return !peer->small_blocks && flash->large_erase_size != 0 ? flash->large_erase_size : flash->block_size;
+    return !peer->small_blocks && flash->large_erase_size != 0 ? flash->large_erase_size :
+                                                                 flash->block_size;
 }
 
 int vfs_linux_make(const struct linux_peer *peer, const struct nf2_flash *flash, struct vfs *out)

@@ -10,13 +10,30 @@ from typing import Annotated, Optional
 import typer
 from rich.table import Table
 
-from . import bench, bench_table, figures, linux_choose, linux_machine, linux_page, linux_plan, linux_run
+from . import (
+    bench,
+    bench_table,
+    figures,
+    linux_choose,
+    linux_machine,
+    linux_page,
+    linux_plan,
+    linux_run,
+)
 from .bench_run import names, table_console
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The file systems of the Linux kernel (JFFS2, UBIFS, cramfs, squashfs), in a virtual "
-                  "machine under Debian's kernel; each operation of its flash is done again on the virtual chip, which counts it.")
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="The file systems of the Linux kernel (JFFS2, UBIFS, cramfs, squashfs), in a virtual "
+    "machine under Debian's kernel; each operation of its flash is done again on the virtual "
+    "chip, which counts it.",
+)
 DIRECTORY = linux_choose.DIRECTORY
-DirectoryOption = Annotated[str, typer.Option("--directory", metavar="DIRECTORY", help="Where the machine is made and kept.")]
+DirectoryOption = Annotated[
+    str,
+    typer.Option("--directory", metavar="DIRECTORY", help="Where the machine is made and kept."),
+]
 LIST_HELP = "Names with commas between."
 
 
@@ -25,7 +42,13 @@ def say(text: str) -> None:
 
 
 def report(row: bench.Row) -> None:
-    took = bench_table.status_text(row) if not bench.is_good(row) else f"{bench_table.milliseconds(row['time_us'])} ms" if "time_us" in row else "ok"
+    took = (
+        bench_table.status_text(row)
+        if not bench.is_good(row)
+        else f"{bench_table.milliseconds(row['time_us'])} ms"
+        if "time_us" in row
+        else "ok"
+    )
     say(f"{row['workload']} on {row['fs']} ({row['chip']}): {took}")
 
 
@@ -47,25 +70,58 @@ def list_command(directory: DirectoryOption = DIRECTORY) -> None:
 
 def kernel_table(rows: list[bench.Row]) -> Table:
     table = Table(title="in the kernel, with its caches dropped", title_justify="left")
-    for heading in ("workload", "fs", "memory KiB", "modules KiB", "mount ms", "threads after it ms", "done by threads %"):
+    for heading in (
+        "workload",
+        "fs",
+        "memory KiB",
+        "modules KiB",
+        "mount ms",
+        "threads after it ms",
+        "done by threads %",
+    ):
         table.add_column(heading, justify="left" if heading in ("workload", "fs") else "right")
     for row in rows:
         if "kernel_module_bytes" in row:
             all_us = row["kernel_background_us"] + row["kernel_foreground_us"]
-            table.add_row(row["workload"], row["fs"], f"{row['ram_bytes'] / 1024:,.0f}", f"{row['kernel_module_bytes'] / 1024:,.0f}",
-                          bench_table.milliseconds(row["kernel_attach_us"] + row["kernel_mount_us"]), bench_table.milliseconds(row["kernel_after_mount_us"]),
-                          f"{100 * row['kernel_background_us'] / max(all_us, 1):.0f}")
+            table.add_row(
+                row["workload"],
+                row["fs"],
+                f"{row['ram_bytes'] / 1024:,.0f}",
+                f"{row['kernel_module_bytes'] / 1024:,.0f}",
+                bench_table.milliseconds(row["kernel_attach_us"] + row["kernel_mount_us"]),
+                bench_table.milliseconds(row["kernel_after_mount_us"]),
+                f"{100 * row['kernel_background_us'] / max(all_us, 1):.0f}",
+            )
     return table
 
 
 @app.command("run")
 def run_command(
-    workload: Annotated[str, typer.Option("--workload", "-w", help=f"Workloads or groups. {LIST_HELP}")],
-    fs: Annotated[str, typer.Option("--fs", "-f", help=f"File systems of `norbench linux list`. {LIST_HELP}")] = "jffs2,ubifs",
-    chip: Annotated[str, typer.Option("--chip", "-c", help=f"Chips, or files that describe one; NAND only in the sizes that the kernel simulates. {LIST_HELP}")] = bench.DEFAULT_CHIP,
-    state: Annotated[str, typer.Option("--state", "-s", help=f"fresh, aged, aged75. {LIST_HELP}")] = "fresh",
-    json_path: Annotated[Optional[str], typer.Option("--json", metavar="FILE", help="Append rows to this file, as JSON lines.")] = None,
-    timeout: Annotated[int, typer.Option("--timeout", min=1, help="Seconds for one cell.")] = bench.TIMEOUT_S,
+    workload: Annotated[
+        str, typer.Option("--workload", "-w", help=f"Workloads or groups. {LIST_HELP}")
+    ],
+    fs: Annotated[
+        str, typer.Option("--fs", "-f", help=f"File systems of `norbench linux list`. {LIST_HELP}")
+    ] = "jffs2,ubifs",
+    chip: Annotated[
+        str,
+        typer.Option(
+            "--chip",
+            "-c",
+            help="Chips, or files that describe one; NAND only in the sizes that the kernel "
+            f"simulates. {LIST_HELP}",
+        ),
+    ] = bench.DEFAULT_CHIP,
+    state: Annotated[
+        str, typer.Option("--state", "-s", help=f"fresh, aged, aged75. {LIST_HELP}")
+    ] = "fresh",
+    json_path: Annotated[
+        Optional[str],
+        typer.Option("--json", metavar="FILE", help="Append rows to this file, as JSON lines."),
+    ] = None,
+    timeout: Annotated[
+        int, typer.Option("--timeout", min=1, help="Seconds for one cell.")
+    ] = bench.TIMEOUT_S,
     directory: DirectoryOption = DIRECTORY,
 ) -> None:
     """Run workloads over file systems of the Linux kernel and print a table."""
@@ -73,8 +129,13 @@ def run_command(
     catalogue = bench.parse_catalogue(bench.read_list(machine.cell))
     systems = bench.check_file_systems(names(fs), catalogue)
     bench.check_chips(machine.cell, names(chip))
-    cells = [bench.Cell(system, one_chip, one, one_state) for one_chip in names(chip) for one_state in bench.check_states(names(state))
-             for one in bench.expand(names(workload), catalogue) for system in systems]
+    cells = [
+        bench.Cell(system, one_chip, one, one_state)
+        for one_chip in names(chip)
+        for one_state in bench.check_states(names(state))
+        for one in bench.expand(names(workload), catalogue)
+        for system in systems
+    ]
 
     def keep(row: bench.Row) -> None:
         report(row)
@@ -90,9 +151,26 @@ def run_command(
 
 @app.command("page")
 def page_command(
-    rows_path: Annotated[str, typer.Option("--rows", metavar="FILE", help="Rows are kept here; what is there is not measured again.")] = "docs/linux-rows.jsonl",
-    output: Annotated[str, typer.Option("--output", metavar="FILE", help="Where the page goes; - to print it only.")] = "docs/LINUX.md",
-    measure: Annotated[bool, typer.Option("--measure/--no-measure", help="Measure the rows that are missing (an hour), or make the page of those that are there.")] = True,
+    rows_path: Annotated[
+        str,
+        typer.Option(
+            "--rows",
+            metavar="FILE",
+            help="Rows are kept here; what is there is not measured again.",
+        ),
+    ] = "docs/linux-rows.jsonl",
+    output: Annotated[
+        str,
+        typer.Option("--output", metavar="FILE", help="Where the page goes; - to print it only."),
+    ] = "docs/LINUX.md",
+    measure: Annotated[
+        bool,
+        typer.Option(
+            "--measure/--no-measure",
+            help="Measure the rows that are missing (an hour), or make the page of those that "
+            "are there.",
+        ),
+    ] = True,
     timeout: Annotated[int, typer.Option("--timeout", min=1, help="Seconds for one row.")] = 900,
     directory: DirectoryOption = DIRECTORY,
 ) -> None:
@@ -105,7 +183,9 @@ def page_command(
             report(row)
             bench.append_row(rows_path, row)
 
-        known = linux_plan.measure(machine, Path(directory), linux_plan.rows_of_page(), known, timeout, keep)
+        known = linux_plan.measure(
+            machine, Path(directory), linux_plan.rows_of_page(), known, timeout, keep
+        )
     text = linux_page.page(known, figures.command_line())
     if output == "-":
         print(text)

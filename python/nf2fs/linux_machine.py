@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The virtual machine in which the file systems of the Linux kernel are measured: Debian's own kernel, and a small root in memory.
+"""The virtual machine in which the file systems of the Linux kernel are measured: Debian's own
+kernel, and a small root in memory.
 
-All of it comes from packages of the Debian registry and from this project's sources; it is made once and kept in a directory. apt
-checks what it downloads. Debian removes a kernel when the next one comes out, so the versions cannot be pinned: each row names them.
+All of it comes from packages of the Debian registry and from this project's sources; it is made
+once and kept in a directory. apt checks what it downloads. Debian removes a kernel when the next
+one comes out, so the versions cannot be pinned: each row names them.
 """
 
 from __future__ import annotations
@@ -25,20 +27,61 @@ SOURCES = ROOT / "peers" / "linux"
 ARCHITECTURE = "amd64"
 EMULATOR = "qemu-system-x86_64"
 # Programs of the host, and the Debian package of each.
-PROGRAMS = {EMULATOR: "qemu-system-x86", "apt-get": "apt", "apt-cache": "apt", "dpkg-deb": "dpkg", "make": "make", "cmake": "cmake", "gcc-12": "gcc-12",
-            "cc": "gcc", "tar": "tar", "xz": "xz-utils"}
-# What the machine takes from the registry beside the kernel: programs, and the libraries that they need.
-PROGRAM_PACKAGES = ("busybox-static", "squashfs-tools", "util-linux", "libfuse3-dev", "libc6", "liblz4-1", "liblzma5", "liblzo2-2", "libzstd1", "zlib1g", "libgcc-s1")
-# Two modules that Debian leaves out of its kernel, and the files of the kernel's sources that they are made from: peers/linux/more/Kbuild.
+PROGRAMS = {
+    EMULATOR: "qemu-system-x86",
+    "apt-get": "apt",
+    "apt-cache": "apt",
+    "dpkg-deb": "dpkg",
+    "make": "make",
+    "cmake": "cmake",
+    "gcc-12": "gcc-12",
+    "cc": "gcc",
+    "tar": "tar",
+    "xz": "xz-utils",
+}
+# What the machine takes from the registry beside the kernel: programs, and the libraries that
+# they need.
+PROGRAM_PACKAGES = (
+    "busybox-static",
+    "squashfs-tools",
+    "util-linux",
+    "libfuse3-dev",
+    "libc6",
+    "liblz4-1",
+    "liblzma5",
+    "liblzo2-2",
+    "libzstd1",
+    "zlib1g",
+    "libgcc-s1",
+)
+# Two modules that Debian leaves out of its kernel, and the files of the kernel's sources that
+# they are made from: peers/linux/more/Kbuild.
 LEFT_OUT = ("cramfs", "gluebi")
-LEFT_OUT_FILES = ("fs/cramfs/inode.c", "fs/cramfs/uncompress.c", "fs/cramfs/internal.h", "drivers/mtd/ubi/gluebi.c", "drivers/mtd/ubi/ubi-media.h")
+LEFT_OUT_FILES = (
+    "fs/cramfs/inode.c",
+    "fs/cramfs/uncompress.c",
+    "fs/cramfs/internal.h",
+    "drivers/mtd/ubi/gluebi.c",
+    "drivers/mtd/ubi/ubi-media.h",
+)
 # Modules of the kernel that are loaded by name; what they need comes with them.
-MODULES = ("mtdram", "nandsim", "mtdblock", "jffs2", "ubi", "ubifs", "zstd", "squashfs", "fuse", *LEFT_OUT)
+MODULES = (
+    "mtdram",
+    "nandsim",
+    "mtdblock",
+    "jffs2",
+    "ubi",
+    "ubifs",
+    "zstd",
+    "squashfs",
+    "fuse",
+    *LEFT_OUT,
+)
 PROBE = "nf2_mtd_probe"
 IMAGE_PROGRAMS = ("usr/bin/mksquashfs", "sbin/mkfs.cramfs")
 COMMAND = "norbench-cell-own"
-COPY = "norbench-linux-copy"    # peers/linux/copy_tree.c
-FUSE = "nf2-fuse"               # peers/linux/nf2_fuse.c
+COPY = "norbench-linux-copy"  # peers/linux/copy_tree.c
+FUSE = "nf2-fuse"  # peers/linux/nf2_fuse.c
 STEP_SECONDS = 900
 
 
@@ -54,20 +97,25 @@ class RegistryError(MachineError):
 class Machine:
     kernel: Path
     initramfs: Path
-    cell: Path                      # programs of the machine; they are static, so that they run on the host, too
+    cell: Path  # programs of the machine; they are static, so that they run on the host, too
     copy: Path
     facts: dict
 
 
 def which(name: str) -> str | None:
-    """A program on the PATH, or beside the Python that runs this: the project's own environment has a CMake."""
+    """A program on the PATH, or beside the Python that runs this: the project's own environment
+    has a CMake."""
     beside = Path(sys.executable).with_name(name)
     return str(beside) if beside.is_file() else shutil.which(name)
 
 
 def missing() -> list[str]:
     """What the host lacks, in words; nothing: the machine can be made."""
-    found = [f"no {name} (Debian: {package})" for name, package in PROGRAMS.items() if which(name) is None]
+    found = [
+        f"no {name} (Debian: {package})"
+        for name, package in PROGRAMS.items()
+        if which(name) is None
+    ]
     if not SOURCES.is_dir():
         found.append(f"{SOURCES} is not there: the machine is made in a clone of the repository")
     if os.uname().machine != "x86_64":
@@ -77,13 +125,22 @@ def missing() -> list[str]:
 
 # ---- packages ----
 
+
 def run(command: list, cwd: Path | None = None, error: type[MachineError] = MachineError) -> str:
     try:
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, cwd=cwd, timeout=STEP_SECONDS)
+        done = subprocess.run(
+            [str(word) for word in command],
+            capture_output=True,
+            text=True,
+            cwd=cwd,
+            timeout=STEP_SECONDS,
+        )
     except subprocess.TimeoutExpired:
         raise error(f"{command[0]} took longer than {STEP_SECONDS} s") from None
     if done.returncode:
-        raise error(f"`{' '.join(map(str, command))}` failed: {(done.stderr or done.stdout).strip()[-600:]}")
+        raise error(
+            f"`{' '.join(map(str, command))}` failed: {(done.stderr or done.stdout).strip()[-600:]}"
+        )
     return done.stdout
 
 
@@ -92,14 +149,23 @@ def kernel_release() -> str:
     text = run(["apt-cache", "depends", f"linux-image-{ARCHITECTURE}"], error=RegistryError)
     found = re.search(r"Depends: linux-image-(\S+)", text)
     if not found:
-        raise RegistryError(f"the package linux-image-{ARCHITECTURE} is not known: is there a package index (apt-get update)?")
+        raise RegistryError(
+            f"the package linux-image-{ARCHITECTURE} is not known: is there a package index "
+            "(apt-get update)?"
+        )
     return found.group(1)
 
 
 def package_names(release: str) -> list[str]:
     common = release.removesuffix(f"-{ARCHITECTURE}")
     kbuild = "linux-kbuild-" + ".".join(release.split(".")[:2])
-    return [f"linux-image-{release}", f"linux-headers-{release}", f"linux-headers-{common}-common", kbuild, *PROGRAM_PACKAGES]
+    return [
+        f"linux-image-{release}",
+        f"linux-headers-{release}",
+        f"linux-headers-{common}-common",
+        kbuild,
+        *PROGRAM_PACKAGES,
+    ]
 
 
 def download(directory: Path, names: list[str]) -> dict[str, str]:
@@ -118,6 +184,7 @@ def download(directory: Path, names: list[str]) -> dict[str, str]:
 
 
 # ---- the kernel's modules ----
+
 
 def needs_of(module: Path) -> list[str]:
     """The modules that it names in its section .modinfo."""
@@ -142,7 +209,10 @@ def all_needs(name: str, modules: dict[str, Path]) -> list[str]:
 
 
 def kernel_modules(root: Path, release: str) -> dict[str, Path]:
-    return {path.stem.replace("-", "_"): path for path in (root / "lib/modules" / release / "kernel").rglob("*.ko")}
+    return {
+        path.stem.replace("-", "_"): path
+        for path in (root / "lib/modules" / release / "kernel").rglob("*.ko")
+    }
 
 
 def source_package(release: str) -> str:
@@ -150,7 +220,8 @@ def source_package(release: str) -> str:
 
 
 def take_left_out(directory: Path, release: str) -> str:
-    """The sources of the modules that the kernel's package lacks; the version of their package, of which nothing else is kept."""
+    """The sources of the modules that the kernel's package lacks; the version of their package,
+    of which nothing else is kept."""
     name = source_package(release)
     version = download(directory, [name])[name]
     archive = directory / "root/usr/src" / f"{name}.tar.xz"
@@ -166,7 +237,7 @@ def build_modules(directory: Path, release: str) -> dict[str, Path]:
     headers = directory / "root/usr/src" / f"linux-headers-{release}"
     makefile = headers / "Makefile"
     text = makefile.read_text()
-    if "include /usr/src/" in text:             # as it is installed; here it lies elsewhere
+    if "include /usr/src/" in text:  # as it is installed; here it lies elsewhere
         makefile.write_text(text.replace("include /usr/src/", f"include {headers.parent}/"))
     folders = [directory / "modules" / name for name in ("probe", "more")]
     for folder in folders:
@@ -181,23 +252,42 @@ def build_modules(directory: Path, release: str) -> dict[str, Path]:
 
 # ---- the program ----
 
+
 def programs(directory: Path) -> dict[str, Path]:
     folder = directory / "cell"
-    return {COMMAND: folder / "norbench" / COMMAND, COPY: folder / "peers/own" / COPY, FUSE: folder / "peers/own" / FUSE}
+    return {
+        COMMAND: folder / "norbench" / COMMAND,
+        COPY: folder / "peers/own" / COPY,
+        FUSE: folder / "peers/own" / FUSE,
+    }
 
 
 def build_programs(directory: Path) -> None:
     folder = directory / "cell"
     cmake = which("cmake")
-    run([cmake, "-S", ROOT, "-B", folder, f"-DNF2FS_OWN_PEERS={SOURCES}", "-DCMAKE_EXE_LINKER_FLAGS=-static", "-DNF2FS_PYTHON=OFF",
-         f"-DNF2FS_FUSE_ROOT={directory / 'root'}", "-DCMAKE_BUILD_TYPE=Release"])
+    run(
+        [
+            cmake,
+            "-S",
+            ROOT,
+            "-B",
+            folder,
+            f"-DNF2FS_OWN_PEERS={SOURCES}",
+            "-DCMAKE_EXE_LINKER_FLAGS=-static",
+            "-DNF2FS_PYTHON=OFF",
+            f"-DNF2FS_FUSE_ROOT={directory / 'root'}",
+            "-DCMAKE_BUILD_TYPE=Release",
+        ]
+    )
     run([cmake, "--build", folder, "--target", COMMAND, COPY, FUSE])
 
 
 # ---- the root in memory ----
 
+
 class Archive:
-    """The kernel's archive of its first root: entries of a cpio archive, each with a header of 110 characters."""
+    """The kernel's archive of its first root: entries of a cpio archive, each with a header of
+    110 characters."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -237,7 +327,11 @@ def libraries(program: Path, root: Path) -> dict[str, Path]:
     names = re.compile(rb"(?<=\0)(?:lib[a-zA-Z0-9_+-]+|ld-linux-x86-64)\.so[.0-9]*(?=\0)")
     while waiting:
         for name in {match.decode() for match in names.findall(waiting.pop().read_bytes())}:
-            places = [folder / name for folder in (root / "lib/x86_64-linux-gnu", root / "usr/lib/x86_64-linux-gnu") if (folder / name).exists()]
+            places = [
+                folder / name
+                for folder in (root / "lib/x86_64-linux-gnu", root / "usr/lib/x86_64-linux-gnu")
+                if (folder / name).exists()
+            ]
             if places and name not in found:
                 found[name] = places[0]
                 waiting.append(places[0])
@@ -260,7 +354,10 @@ def make_initramfs(directory: Path, release: str, built: dict[str, Path]) -> Pat
         archive.file(f"bin/{program.name}", program.read_bytes())
         shared |= libraries(program, root)
     for name, path in shared.items():
-        archive.file(f"{'lib64' if name.startswith('ld-') else 'lib/x86_64-linux-gnu'}/{name}", path.read_bytes())
+        archive.file(
+            f"{'lib64' if name.startswith('ld-') else 'lib/x86_64-linux-gnu'}/{name}",
+            path.read_bytes(),
+        )
     needs, copied = [], set()
     for name in (*MODULES, PROBE):
         before = all_needs(name, modules)
@@ -276,11 +373,24 @@ def make_initramfs(directory: Path, release: str, built: dict[str, Path]) -> Pat
 
 # ---- all of it ----
 
+
 def sources_digest() -> str:
     """Of what is compiled into the machine: a change makes it again."""
     digest = hashlib.sha256()
-    folders = [SOURCES, ROOT / "src", ROOT / "include", ROOT / "vfs", ROOT / "vflash", ROOT / "norbench"]
-    for path in sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in (".c", ".h", ".sh", ".txt") or path.name == "Kbuild"):
+    folders = [
+        SOURCES,
+        ROOT / "src",
+        ROOT / "include",
+        ROOT / "vfs",
+        ROOT / "vflash",
+        ROOT / "norbench",
+    ]
+    for path in sorted(
+        path
+        for folder in folders
+        for path in folder.rglob("*")
+        if path.suffix in (".c", ".h", ".sh", ".txt") or path.name == "Kbuild"
+    ):
         digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
     digest.update(Path(__file__).read_bytes())
     return digest.hexdigest()
@@ -308,4 +418,10 @@ def build(directory: Path, say: Callable[[str], None] = lambda text: None) -> Ma
         make_initramfs(directory, release, build_modules(directory, release))
         facts["sources"] = sources
         stamp.write_text(json.dumps(facts, indent=1) + "\n")
-    return Machine(directory / "root/boot" / f"vmlinuz-{release}", directory / "initramfs.cpio", programs(directory)[COMMAND], programs(directory)[COPY], facts)
+    return Machine(
+        directory / "root/boot" / f"vmlinuz-{release}",
+        directory / "initramfs.cpio",
+        programs(directory)[COMMAND],
+        programs(directory)[COPY],
+        facts,
+    )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from . import bench, linux_machine, linux_run, linux_trees
 
-OURS = "nf2fs"                  # on the virtual chip alone
+OURS = "nf2fs"  # on the virtual chip alone
 OURS_FUSE = "nf2fs-fuse"
 WRITTEN = ("jffs2", "jffs2-4k", "jffs2-ubi", "ubifs", "ubifs-sync", "ubifs-writeback")
 READ_ONLY = ("cramfs", "squashfs-gzip", "squashfs-lzo", "squashfs-xz", "squashfs-zstd")
@@ -19,15 +19,16 @@ NAND = "nand64"
 NOR = "w25q256"
 LARGE_NOR = "w25q01"
 CHIP_FILES = {NAND: linux_machine.SOURCES / "nand64.chip"}
-BATCH = 4                       # jobs in one start of the machine
+BATCH = 4  # jobs in one start of the machine
 READING = ("bbreadall",)
-SMALL_BLOCKS = ("create32", "log32d")           # workloads that JFFS2 on erase blocks of 4 KiB runs, too
+SMALL_BLOCKS = ("create32", "log32d")  # workloads that JFFS2 on erase blocks of 4 KiB runs, too
 WORKLOADS = ("create32", "log32d", "config", "rwrite20", "swrite", "bbburn", *READING, "unclean")
 
 
 @dataclass(frozen=True)
 class Row:
     """What a row is about; `tree` for the steps of paper 003, else a workload of the benchmark."""
+
     fs: str
     chip: str
     workload: str
@@ -41,14 +42,32 @@ class Row:
 def rows_of_page() -> list[Row]:
     """All rows, in the order of the page."""
     found = []
-    for chip, trees in ((NAND, ("big", "small")), (NOR, ("big", "small", "random")), (LARGE_NOR, ("big",))):
+    for chip, trees in (
+        (NAND, ("big", "small")),
+        (NOR, ("big", "small", "random")),
+        (LARGE_NOR, ("big",)),
+    ):
         ours = [OURS_FUSE, OURS] if chip != NAND else []
         read_only = READ_ONLY if chip == NAND else SMALLEST_READ_ONLY if chip == NOR else ()
-        found += [Row(fs, chip, "root", True) for fs in ("jffs2", "jffs2-ubi", "ubifs-writeback", *read_only, *ours)]
-        found += [Row(fs, chip, tree, True) for tree in trees for fs in ("jffs2", "jffs2-ubi", "ubifs-sync", "ubifs-writeback", *ours)]
+        found += [
+            Row(fs, chip, "root", True)
+            for fs in ("jffs2", "jffs2-ubi", "ubifs-writeback", *read_only, *ours)
+        ]
+        found += [
+            Row(fs, chip, tree, True)
+            for tree in trees
+            for fs in ("jffs2", "jffs2-ubi", "ubifs-sync", "ubifs-writeback", *ours)
+        ]
     for workload in WORKLOADS:
-        systems = ["jffs2", *(["jffs2-4k"] if workload in SMALL_BLOCKS else []), "ubifs", "ubifs-writeback", *(SMALLEST_READ_ONLY if workload in READING else ()),
-                   OURS_FUSE, OURS]
+        systems = [
+            "jffs2",
+            *(["jffs2-4k"] if workload in SMALL_BLOCKS else []),
+            "ubifs",
+            "ubifs-writeback",
+            *(SMALLEST_READ_ONLY if workload in READING else ()),
+            OURS_FUSE,
+            OURS,
+        ]
         found += [Row(fs, NOR, workload) for fs in systems]
     return found
 
@@ -61,10 +80,14 @@ def run_on_host(job: linux_run.Job, machine: linux_machine.Machine, seconds: int
     """NF2FS on the virtual chip alone; the programs are the machine's own."""
     program = machine.copy if job.words[0] == linux_machine.COPY else machine.cell
     try:
-        done = subprocess.run([str(program), *job.words[1:]], capture_output=True, text=True, timeout=seconds)
+        done = subprocess.run(
+            [str(program), *job.words[1:]], capture_output=True, text=True, timeout=seconds
+        )
     except subprocess.TimeoutExpired:
         return bench.failed_row(job.cell, "timeout", f"took longer than {seconds} s")
-    return bench.row_of_output(job.cell, done.returncode, done.stdout, done.stderr) | {"workload": job.cell.workload}
+    return bench.row_of_output(job.cell, done.returncode, done.stdout, done.stderr) | {
+        "workload": job.cell.workload
+    }
 
 
 def job_of(row: Row, trees: dict[str, Path]) -> linux_run.Job:
@@ -74,8 +97,14 @@ def job_of(row: Row, trees: dict[str, Path]) -> linux_run.Job:
     return linux_run.cell_job(bench.Cell(row.fs, chip, row.workload))
 
 
-def measure(machine: linux_machine.Machine, directory: Path, wanted: list[Row], known: list[bench.Row], seconds: int,
-            done: Callable[[bench.Row], None]) -> list[bench.Row]:
+def measure(
+    machine: linux_machine.Machine,
+    directory: Path,
+    wanted: list[Row],
+    known: list[bench.Row],
+    seconds: int,
+    done: Callable[[bench.Row], None],
+) -> list[bench.Row]:
     """The known rows that are good, and those that are measured now."""
     trees = linux_trees.make(directory)
     rows = [row for row in known if bench.is_good(row)]
@@ -92,5 +121,5 @@ def measure(machine: linux_machine.Machine, directory: Path, wanted: list[Row], 
     for chip in dict.fromkeys(row.chip for row in left):
         jobs = [job_of(row, trees) for row in left if row.chip == chip and row.fs != OURS]
         for first in range(0, len(jobs), BATCH):
-            linux_run.run(machine, jobs[first:first + BATCH], seconds, keep)
+            linux_run.run(machine, jobs[first : first + BATCH], seconds, keep)
     return rows

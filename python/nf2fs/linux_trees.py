@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The files that paper 003 copies and loads, made from what the machine's packages hold: real programs, which can be compressed."""
+"""The files that paper 003 copies and loads, made from what the machine's packages hold: real
+programs, which can be compressed."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ def make(directory: Path) -> dict[str, Path]:
     (found["big"] / "file").write_bytes(data[:BIG_BYTES])
     at = BIG_BYTES
     for number, size in enumerate(small_sizes()):
-        (found["small"] / f"file{number:02}").write_bytes(data[at:at + size])
+        (found["small"] / f"file{number:02}").write_bytes(data[at : at + size])
         at += size
     (found["random"] / "file").write_bytes(random.Random(SEED).randbytes(BIG_BYTES))
     make_root(root, found["root"])

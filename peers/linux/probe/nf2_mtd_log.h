@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nf2_mtd_log.h - the records that /dev/nf2-mtd-log gives, for the kernel module and for its reader. */
+/*
+ * nf2_mtd_log.h - the records that /dev/nf2-mtd-log gives, for the kernel module and for its
+ * reader.
+ */
 #ifndef NF2_MTD_LOG_H
 #define NF2_MTD_LOG_H
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * nf2_mtd_probe - stands between an MTD driver and what uses it, and writes down every operation of the flash.
+ * nf2_mtd_probe - stands between an MTD driver and what uses it, and writes down every operation
+ * of the flash.
  *
- * While it is loaded, the driver's functions are reached through this module. A read of /dev/nf2-mtd-log takes the
- * operations that were recorded since the last one; it never waits. With serial_nor=1 an MTD in memory behaves towards the
- * file systems as serial NOR does: it is of that type, and no part of it can be mapped, so that each read is an operation. With
- * whole_pages=1 a NAND is one whose pages are programmed once and as a whole, as the virtual chip asks it.
+ * While it is loaded, the driver's functions are reached through this module. A read of
+ * /dev/nf2-mtd-log takes the operations that were recorded since the last one; it never waits.
+ * With serial_nor=1 an MTD in memory behaves towards the file systems as serial NOR does: it is
+ * of that type, and no part of it can be mapped, so that each read is an operation. With
+ * whole_pages=1 a NAND is one whose pages are programmed once and as a whole, as the virtual chip
+ * asks it.
  */
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -29,7 +32,7 @@ module_param(whole_pages, bool, 0444);
 MODULE_PARM_DESC(whole_pages, "NAND whose pages are not programmed in parts");
 static bool power_off;
 module_param(power_off, bool, 0644);
-MODULE_PARM_DESC(power_off, "programs and erases seem to work, and do nothing: what follows a power cut never reaches the flash");
+MODULE_PARM_DESC(power_off, "programs and erases do nothing, as after a power cut");
 static unsigned int log_mib = 64;
 module_param(log_mib, uint, 0444);
 MODULE_PARM_DESC(log_mib, "MiB that may wait to be read");
@@ -65,7 +68,7 @@ static void record(enum nf2_mtd_operation operation, u64 address, u32 length, co
 	mutex_unlock(&log_mutex);
 }
 
-/* ---- between the driver and its users ---- */
+/* ---- between the driver and its users -------------------------------------------------------- */
 
 static int probe_erase(struct mtd_info *mtd, struct erase_info *instr)
 {
@@ -88,7 +91,8 @@ static int probe_read(struct mtd_info *mtd, loff_t from, size_t len, size_t *ret
 	return result;
 }
 
-static int probe_write(struct mtd_info *mtd, loff_t to, size_t len, size_t *retlen, const u_char *buf)
+static int probe_write(struct mtd_info *mtd, loff_t to, size_t len, size_t *retlen,
+		       const u_char *buf)
 {
 	int result;
 
@@ -168,7 +172,7 @@ static void unwatch(void)
 	handle->subpage_sft = watched->subpage_sft = driver.subpage_sft;
 }
 
-/* ---- the log ---- */
+/* ---- the log --------------------------------------------------------------------------------- */
 
 static ssize_t log_read(struct file *file, char __user *to, size_t size, loff_t *position)
 {
