@@ -193,8 +193,8 @@ def paper_tables(rows: Rows) -> list[str]:
     lines = [
         "## The tables of paper 003",
         "",
-        "The steps of `peers/linux/copy_tree.c`: a fresh chip is mounted, files are copied to it in "
-        "pieces of 4 KiB, it is unmounted; it is mounted again, all files are loaded and compared, "
+        "The steps of `peers/linux/copy_tree.c`: a fresh chip is mounted, files are copied to it "
+        "in pieces of 4 KiB, it is unmounted; it is mounted again, all files are loaded and compared, "
         "it is unmounted. The paper names neither its files nor its part.",
         "",
     ]
@@ -335,6 +335,16 @@ def choosing(rows: Rows) -> list[str]:
     ]
 
 
+def missing(rows: Rows) -> list[str]:
+    """What the page should have, and no row is there."""
+    absent = [
+        f"{row.name} on {row.fs} ({row.chip})"
+        for row in linux_plan.rows_of_page()
+        if rows.get(row.fs, row.chip, row.name) is None
+    ]
+    return ["Not measured yet: " + ", ".join(absent) + ".", ""] if absent else []
+
+
 def version_of(rows: list[bench.Row]) -> str:
     versions = {str(row.get("version")) for row in rows}
     found = sorted(version for version in versions if version.startswith("Linux "))
@@ -349,5 +359,6 @@ def page(rows: list[bench.Row], command: str) -> str:
             *paper_tables(found),
             *workload_table(found),
             *choosing(found),
+            *missing(found),
         ]
     )

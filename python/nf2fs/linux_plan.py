@@ -48,16 +48,13 @@ def rows_of_page() -> list[Row]:
         (LARGE_NOR, ("big",)),
     ):
         ours = [OURS_FUSE, OURS] if chip != NAND else []
-        read_only = READ_ONLY if chip == NAND else SMALLEST_READ_ONLY if chip == NOR else ()
-        found += [
-            Row(fs, chip, "root", True)
-            for fs in ("jffs2", "jffs2-ubi", "ubifs-writeback", *read_only, *ours)
-        ]
-        found += [
-            Row(fs, chip, tree, True)
-            for tree in trees
-            for fs in ("jffs2", "jffs2-ubi", "ubifs-sync", "ubifs-writeback", *ours)
-        ]
+        over_ubi = [] if chip == LARGE_NOR else ["jffs2-ubi"]
+        through = [] if chip == LARGE_NOR else ["ubifs-sync"]
+        read_only = {NAND: READ_ONLY, NOR: SMALLEST_READ_ONLY}.get(chip, ())
+        roots = ["jffs2", *over_ubi, "ubifs-writeback", *read_only, *ours]
+        written = ["jffs2", *over_ubi, *through, "ubifs-writeback", *ours]
+        found += [Row(fs, chip, "root", True) for fs in roots]
+        found += [Row(fs, chip, tree, True) for tree in trees for fs in written]
     for workload in WORKLOADS:
         systems = [
             "jffs2",
