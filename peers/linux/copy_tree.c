@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * copy_tree.c - what paper 003 does with each file system: mount it, copy files to it, unmount
- * it; mount it, load the files, unmount it.
+ * copy_tree.c - what Sharif's comparison does with each file system: mount it, copy files to it,
+ * unmount it; mount it, load the files, unmount it.
  *
  *   norbench-linux-copy --fs NAME --chip NAME --tree DIRECTORY
  *
- * One line of JSON says what each of the six steps cost the flash. What is loaded is compared
- * with the directory, byte by byte. The same program runs in the virtual machine and, for NF2FS
- * on the virtual chip alone, on the host.
+ * One line of JSON says what each of these steps cost the flash. What is loaded is compared with
+ * the directory, byte by byte. The same program runs in the virtual machine and, for NF2FS on the
+ * virtual chip alone, on the host.
  */
 #include <dirent.h>
 #include <inttypes.h>

@@ -174,7 +174,7 @@ def page_command(
     timeout: Annotated[int, typer.Option("--timeout", min=1, help="Seconds for one row.")] = 900,
     directory: DirectoryOption = DIRECTORY,
 ) -> None:
-    """Put the tables of paper 003, and workloads of this benchmark, on a page: docs/LINUX.md."""
+    """Put the tables of Sharif's comparison, and workloads, on a page: docs/LINUX.md."""
     known = bench.read_rows(rows_path) if Path(rows_path).is_file() else []
     if measure:
         machine = linux_machine.build(Path(directory), say)

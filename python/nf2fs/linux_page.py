@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""docs/LINUX.md: the tables of paper 003 with ours beside them, and workloads of the benchmark
-over Linux's file systems."""
+"""docs/LINUX.md: the tables of Sharif's comparison with ours beside them, and workloads of the
+benchmark over Linux's file systems."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .bench_table import markdown_row, markdown_rule, status_text
 
 PUBLISHED = linux_machine.SOURCES / "published.toml"
 HEAD = linux_machine.SOURCES / "page.txt"
-TEXT = {"file system", "workload", "paper's name", "worst call"}
+TEXT = {"file system", "workload", "", "worst call"}
 CHIPS = {
     linux_plan.NAND: "NAND of 64 MiB (the paper's size; pages of 512 B)",
     linux_plan.NOR: "NOR of 32 MiB (W25Q256)",
@@ -108,7 +108,7 @@ def memory(row: bench.Row) -> str:
     return f"{held / 1024:,.1f}" if is_ours_on_host(row) else kib(held)
 
 
-# ---- paper 003 ----
+# ---- Sharif's comparison ----
 
 
 def boot_table(rows: list[bench.Row], paper: dict | None) -> list[str]:
@@ -124,7 +124,7 @@ def boot_table(rows: list[bench.Row], paper: dict | None) -> list[str]:
         "memory KiB",
         "modules KiB",
         "image KiB",
-        *(["paper: mount s", "load s"] if paper else []),
+        *(["Sharif: mount s", "load s"] if paper else []),
     ]
     lines = []
     for row in rows:
@@ -163,7 +163,7 @@ def write_table(rows: list[bench.Row], tree: str, paper: dict | None) -> list[st
         "erases",
         "M instr. copy",
         "memory KiB",
-        *(["paper: mount s", "copy s", "unmount s"] if paper else []),
+        *(["Sharif: mount s", "copy s", "unmount s"] if paper else []),
     ]
     lines = []
     for row in rows:
@@ -191,11 +191,11 @@ def write_table(rows: list[bench.Row], tree: str, paper: dict | None) -> list[st
 def paper_tables(rows: Rows) -> list[str]:
     paper = published()
     lines = [
-        "## The tables of paper 003",
+        "## The tables of Sharif's comparison",
         "",
         "The steps of `peers/linux/copy_tree.c`: a fresh chip is mounted, files are copied to it "
-        "in pieces of 4 KiB, it is unmounted; it is mounted again, all files are loaded and compared, "
-        "it is unmounted. The paper names neither its files nor its part.",
+        "in pieces of 4 KiB, it is unmounted; it is mounted again, all files are loaded and "
+        "compared, it is unmounted. The paper names neither its files nor its part.",
         "",
     ]
     for chip, title in CHIPS.items():
@@ -268,9 +268,9 @@ def workload_table(rows: Rows) -> list[str]:
         "## Workloads of the benchmark",
         "",
         "On W25Q256, fresh; `norbench list` says what each one does. Erases are counted in blocks "
-        "of 4 KiB: one of 64 KiB counts as sixteen, and is charged as the data sheet says. Rows are "
-        "as durable as the workload states, but for `ubifs-writeback`. By threads: of the flash "
-        "time of the whole row, its preparation included, what threads of the kernel did.",
+        "of 4 KiB: one of 64 KiB counts as sixteen, and is charged as the data sheet says. Rows "
+        "are as durable as the workload states, but for `ubifs-writeback`. By threads: of the "
+        "flash time of the whole row, its preparation included, what threads of the kernel did.",
         "",
         *table(headings, lines),
     ]

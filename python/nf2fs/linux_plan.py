@@ -27,7 +27,7 @@ WORKLOADS = ("create32", "log32d", "config", "rwrite20", "swrite", "bbburn", *RE
 
 @dataclass(frozen=True)
 class Row:
-    """What a row is about; `tree` for the steps of paper 003, else a workload of the benchmark."""
+    """What a row is about; `tree`: the steps of Sharif's comparison, else a workload."""
 
     fs: str
     chip: str

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The files that paper 003 copies and loads, made from what the machine's packages hold: real
-programs, which can be compressed."""
+"""The files that Sharif's comparison copies and loads, made from what the machine's packages
+hold: real programs, which can be compressed."""
 
 from __future__ import annotations
 
