@@ -19,6 +19,7 @@
         return vfs_linux_make(linux_peer_at(index), flash, out); \
     }
 MAKE(0) MAKE(1) MAKE(2) MAKE(3) MAKE(4) MAKE(5) MAKE(6) MAKE(7) MAKE(8) MAKE(9) MAKE(10) MAKE(11)
+MAKE(12)
 
 #define ENTRY(index, fs, text) .entry = {fs, "Linux", text, make_##index}
 #define JFFS2 \
@@ -57,7 +58,9 @@ static const struct linux_peer peers[] = {
      SQUASHFS("zstd")},
     {ENTRY(10, "cramfs", "cramfs over mtdblock, zlib, blocks of 4 KiB; files of at most 16 MiB"),
      IMAGE("cramfs"), .make_image = "mkfs.cramfs %s %s"},
-    {ENTRY(11, "nf2fs-fuse", "NF2FS on the MTD, served through FUSE by a process of the machine"),
+    {ENTRY(11, "romfs", "romfs over mtdblock, which does not compress"),
+     IMAGE("romfs"), .make_image = "genromfs -d %s -f %s"},
+    {ENTRY(12, "nf2fs-fuse", "NF2FS on the MTD, served through FUSE by a process of the machine"),
      .type = "fuse", .fuse = true, .small_blocks = true, .modules = {"fuse"}},
 };
 

@@ -9,6 +9,7 @@ one comes out, so the versions cannot be pinned: each row names them.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -44,6 +45,7 @@ PROGRAMS = {
 PROGRAM_PACKAGES = (
     "busybox-static",
     "squashfs-tools",
+    "genromfs",
     "util-linux",
     "libfuse3-dev",
     "libc6",
@@ -74,11 +76,12 @@ MODULES = (
     "ubifs",
     "zstd",
     "squashfs",
+    "romfs",
     "fuse",
     *LEFT_OUT,
 )
 PROBE = "nf2_mtd_probe"
-IMAGE_PROGRAMS = ("usr/bin/mksquashfs", "sbin/mkfs.cramfs")
+IMAGE_PROGRAMS = ("usr/bin/mksquashfs", "usr/bin/genromfs", "sbin/mkfs.cramfs")
 COMMAND = "norbench-cell-own"
 COPY = "norbench-linux-copy"  # peers/linux/copy_tree.c
 FUSE = "nf2-fuse"  # peers/linux/nf2_fuse.c
@@ -389,11 +392,25 @@ def sources_digest() -> str:
         path
         for folder in folders
         for path in folder.rglob("*")
-        if path.suffix in (".c", ".h", ".sh", ".txt") or path.name == "Kbuild"
+        if path.suffix in (".c", ".h", ".sh") or path.name in ("Kbuild", "CMakeLists.txt")
     ):
         digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
     digest.update(Path(__file__).read_bytes())
     return digest.hexdigest()
+
+
+def get_packages(directory: Path, facts: dict, say: Callable[[str], None]) -> None:
+    """Those that are not there yet; `facts` says which are, and of which kernel."""
+    if "release" not in facts:
+        shutil.rmtree(directory / "root", ignore_errors=True)
+        facts |= {"release": kernel_release(), "packages": {}}
+    release, there = facts["release"], facts["packages"]
+    lacking = [name for name in package_names(release) if name not in there]
+    if lacking:
+        say(f"downloading {len(lacking)} packages (Linux {release} and what its machine needs)")
+        there |= download(directory, lacking)
+    if source_package(release) not in there:
+        there[source_package(release)] = take_left_out(directory, release)
 
 
 def build(directory: Path, say: Callable[[str], None] = lambda text: None) -> Machine:
@@ -402,26 +419,26 @@ def build(directory: Path, say: Callable[[str], None] = lambda text: None) -> Ma
     if lacking:
         raise MachineError("the virtual machine cannot be made: " + "; ".join(lacking))
     directory = directory.resolve()
+    directory.mkdir(parents=True, exist_ok=True)
+    with open(directory / "lock", "w") as lock:  # one of those who build at the same time does
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return build_locked(directory, say)
+
+
+def build_locked(directory: Path, say: Callable[[str], None]) -> Machine:
     stamp, sources = directory / "machine.json", sources_digest()
     facts = json.loads(stamp.read_text()) if stamp.is_file() else {}
-    if "packages" not in facts:
-        release = kernel_release()
-        say(f"downloading Linux {release} and what its machine needs")
-        shutil.rmtree(directory / "root", ignore_errors=True)
-        facts = {"release": release, "packages": download(directory, package_names(release))}
-        facts["packages"][source_package(release)] = take_left_out(directory, release)
+    initramfs = directory / "initramfs.cpio"
+    if facts.get("sources") != sources or not initramfs.is_file():
+        get_packages(directory, facts, say)
+        facts.pop("sources", None)
         stamp.write_text(json.dumps(facts, indent=1) + "\n")
-    release = facts["release"]
-    if facts.get("sources") != sources or not (directory / "initramfs.cpio").is_file():
         say("compiling what runs in the machine")
         build_programs(directory)
+        release = facts["release"]
         make_initramfs(directory, release, build_modules(directory, release))
         facts["sources"] = sources
         stamp.write_text(json.dumps(facts, indent=1) + "\n")
-    return Machine(
-        directory / "root/boot" / f"vmlinuz-{release}",
-        directory / "initramfs.cpio",
-        programs(directory)[COMMAND],
-        programs(directory)[COPY],
-        facts,
-    )
+    kernel = directory / "root/boot" / f"vmlinuz-{facts['release']}"
+    found = programs(directory)
+    return Machine(kernel, initramfs, found[COMMAND], found[COPY], facts)

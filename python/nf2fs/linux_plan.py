@@ -13,8 +13,8 @@ from . import bench, linux_machine, linux_run, linux_trees
 OURS = "nf2fs"  # on the virtual chip alone
 OURS_FUSE = "nf2fs-fuse"
 WRITTEN = ("jffs2", "jffs2-4k", "jffs2-ubi", "ubifs", "ubifs-sync", "ubifs-writeback")
-READ_ONLY = ("cramfs", "squashfs-gzip", "squashfs-lzo", "squashfs-xz", "squashfs-zstd")
-SMALLEST_READ_ONLY = ("cramfs", "squashfs-xz")  # of memory, of the image
+READ_ONLY = ("romfs", "cramfs", "squashfs-gzip", "squashfs-lzo", "squashfs-xz", "squashfs-zstd")
+SMALLEST_READ_ONLY = ("romfs", "cramfs", "squashfs-xz")  # of code, of memory, of the image
 NAND = "nand64"
 NOR = "w25q256"
 LARGE_NOR = "w25q01"

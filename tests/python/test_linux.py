@@ -131,6 +131,24 @@ def test_what_is_missing_is_said(monkeypatch, tmp_path, capsys):
     assert not list(tmp_path.iterdir())
 
 
+def test_packages_that_are_there_are_not_downloaded_again(monkeypatch, tmp_path):
+    asked = []
+
+    def download(directory, names):
+        asked.extend(names)
+        return dict.fromkeys(names, "1")
+
+    monkeypatch.setattr(linux_machine, "download", download)
+    monkeypatch.setattr(linux_machine, "kernel_release", lambda: "6.1.0-1-amd64")
+    monkeypatch.setattr(linux_machine, "take_left_out", lambda directory, release: "1")
+    facts: dict = {}
+    linux_machine.get_packages(tmp_path, facts, lambda text: None)
+    assert "linux-image-6.1.0-1-amd64" in asked and "linux-kbuild-6.1" in asked
+    del facts["packages"]["genromfs"], asked[:]
+    linux_machine.get_packages(tmp_path, facts, lambda text: None)
+    assert asked == ["genromfs"]
+
+
 def test_an_archive_that_cpio_can_read(tmp_path):
     if shutil.which("cpio") is None:
         pytest.skip("no cpio")
