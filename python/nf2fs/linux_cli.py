@@ -20,6 +20,7 @@ from . import (
     linux_plan,
     linux_run,
 )
+from .bench_campaign import more_arguments
 from .bench_run import names, table_console
 
 app = typer.Typer(
@@ -115,6 +116,13 @@ def run_command(
     state: Annotated[
         str, typer.Option("--state", "-s", help=f"fresh, aged, aged75. {LIST_HELP}")
     ] = "fresh",
+    maps: Annotated[
+        bool,
+        typer.Option("--maps", help="Keep of each block its erases, programs and reads."),
+    ] = False,
+    trace: Annotated[
+        Optional[str], typer.Option("--trace", metavar="FILE", help="For the workload `trace`.")
+    ] = None,
     json_path: Annotated[
         Optional[str],
         typer.Option("--json", metavar="FILE", help="Append rows to this file, as JSON lines."),
@@ -125,6 +133,7 @@ def run_command(
     directory: DirectoryOption = DIRECTORY,
 ) -> None:
     """Run workloads over file systems of the Linux kernel and print a table."""
+    more = more_arguments(maps, "", trace)
     machine = linux_machine.build(Path(directory), say)
     catalogue = bench.parse_catalogue(bench.read_list(machine.cell))
     systems = bench.check_file_systems(names(fs), catalogue)
@@ -142,7 +151,9 @@ def run_command(
         if json_path:
             bench.append_row(json_path, row)
 
-    rows = linux_run.run(machine, [linux_run.cell_job(cell) for cell in cells], timeout, keep)
+    rows = linux_run.run(
+        machine, [linux_run.cell_job(cell, *more) for cell in cells], timeout, keep
+    )
     for table in [*bench_table.rich_tables(rows), kernel_table(rows)]:
         table_console().print(table)
     if not all(bench.is_good(row) for row in rows):
