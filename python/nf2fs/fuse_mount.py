@@ -21,7 +21,7 @@ from pyfuse3 import FUSEError
 from .fuse_ops import ROOT, Attributes, FileSystem, as_errno
 
 CACHED_S = 300.0  # all changes come through the kernel, so what it has cached stays right
-FLUSH_S = 10.0
+FLUSH_S = 60.0  # for the case that the mark never comes
 QUIET_S, IDLE_US = 0.1, 250_000  # idle work begins after so long, and is done in such pieces
 MARK_SIZE = 4096
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
