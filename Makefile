@@ -37,7 +37,8 @@ help:
 	@echo "make extras   what \`nf2 mount', \`nf2 import' and the documentation site need beyond that"
 	@echo "make man      manual pages of the commands: $(BUILD)/man"
 	@echo "make site     the documentation as a site: $(BUILD)/site"
-	@echo "make test     all tests: C tests with sanitizers, benchmark against its reference, Python tests"
+	@echo "make test     all tests: C tests with sanitizers, benchmark against its reference, Python tests; with COMPLETE=1 it fails"
+	@echo "              if any is left out"
 	@echo "make bounds   each call of every workload beside its bound, on more chips and in more states than \`make test': docs/BOUNDS.md (ten minutes)"
 	@echo "make torture  power cuts for SECONDS=600 (at most CUTS, where given) in JOBS=2 processes, from SEED=1: report.txt, report.json and the calls"
 	@echo "              of each failure in $(BUILD)/torture; TORTURE=... gives further options (see tests/torture/torture.c)"
@@ -67,7 +68,7 @@ help:
 	@echo "              PROFILE_OPTIONS=\"--function NAME | --lines 20 | --top 40 | --fs littlefs | --ram 4096\" (see tools/target_profile.py)"
 	@echo "make lint     ruff over the Python code, clang-tidy over src/; says which of them is missing (RUFF, CLANG_TIDY name them)"
 	@echo "make clean    remove $(BUILD)"
-	@echo "Run as root on Debian, symbols, firmware, firmware-test, size, target-cost, target-profile and processor install the compilers and"
+	@echo "Run as root on Debian, test, symbols, firmware, firmware-test, size, target-cost, target-profile and processor install the compilers and"
 	@echo "emulators that they need with apt-get; else they say what is missing."
 	@echo "Variables: BUILD (directory), PYTHON (3.11 or later), JOBS, CC, CLANG, FUZZ_SECONDS"
 
@@ -171,9 +172,16 @@ asan: $(VENV)/ready freertos
 # ---- tests ----
 
 # All parts run, whatever the first one finds; at the end the names of the tests that failed are shown.
-RUN_TESTS = $(BIN)/python tools/run_tests.py --build "$(BUILD)" --jobs $(JOBS)
-test: $(VENV)/ready-test $(VENV)/extras
+# COMPLETE=1: what is left out is a failure, too.
+RUN_TESTS = $(BIN)/python tools/run_tests.py --build "$(BUILD)" --jobs $(JOBS) $(if $(COMPLETE),--complete)
+test: test-needs
+	@$(MAKE) $(VENV)/ready-test $(VENV)/extras
 	@$(RUN_TESTS)
+
+# Before the Python environment: pyfuse3 is compiled.
+.PHONY: test-needs
+test-needs: | python
+	@$(STEP) "What the tests need of this machine" -- tools/test_needs.sh || echo "make: some tests will be left out" >&2
 
 test-asan: $(VENV)/ready
 	@$(RUN_TESTS) asan
@@ -284,6 +292,7 @@ firmware: $(VENV)/ready freertos
 firmware-test: firmware release
 	$(BIN)/python ports/firmware/firmware_test.py --firmware "$(FIRMWARE)/firmware.elf" --judge "$(RELEASE)/ports/firmware_judge" \
 		--nf2 "$(BIN)/nf2" --folder "$(FIRMWARE)/run" --kills $(KILLS) --seed $(SEED)
+	$(BIN)/python ports/firmware/firmware_tasks.py --build "$(FIRMWARE)" --faults
 
 # The library as two files, and what it needs from outside.
 .PHONY: amalgamation symbols

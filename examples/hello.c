@@ -21,10 +21,20 @@ static const struct nf2_flash *flash_driver(struct vflash *chip)
     return vflash_driver(chip);
 }
 
-/* Mounts the volume; formats a range that begins blank and has no volume. */
+/* On a device: a delay of the board. The virtual chip is ready at once. */
+static void wait_ms(unsigned ms)
+{
+    (void)ms;
+}
+
+/* Mounts the volume; formats a range that is blank. So reads a chip, too, that is not ready yet. */
 static int start(const struct nf2_config *config)
 {
     int result = nf2_mount(&fs, config, NF2_MOUNT_RDWR);
+    if (result == NF2_ERR_BLANK) {
+        wait_ms(100);
+        result = nf2_mount(&fs, config, NF2_MOUNT_RDWR);
+    }
     if (result == NF2_ERR_BLANK) {
         result = nf2_format(&fs, config, NF2_FORMAT_QUICK);
         if (result == NF2_OK) {

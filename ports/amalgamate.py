@@ -135,24 +135,38 @@ class Amalgamation:
 
 
 def write_arduino(out, made):
-    """A library for the Arduino IDE: everything in src/, spinor and the selftest too."""
-    version = re.search(r'#define NF2_VERSION "([^"]+)"', made.header())[1]
+    """A library for the Arduino IDE: everything in src/. NF2FS.h is its header; a file nf2fs.h beside it would be the same one
+    where names are not told apart by case, so the library's own is in src/nf2fs/."""
+    place = out / "src"
+    (place / "nf2fs").mkdir(parents=True, exist_ok=True)
+    header = made.header()
+    (place / "nf2fs/nf2fs.h").write_text(header)
+    (place / "nf2fs/flash.h").write_text('#include "nf2fs.h"\n')
+    (place / "nf2fs.c").write_text(made.source().replace('#include "nf2fs.h"', '#include "nf2fs/nf2fs.h"', 1))
+    ports = [*(ROOT / "ports/spinor").glob("*.[ch]"), *(ROOT / "ports/esp-idf/nf2fs").glob("*.[ch]"),
+             *(ROOT / "ports/arduino").glob("*.h"), *(ROOT / "ports/arduino").glob("*.cpp")]
+    for path in ports:
+        (place / path.name).write_text(path.read_text())
+    for path in (ROOT / "ports/arduino/examples").rglob("*.ino"):
+        example = out / path.relative_to(ROOT / "ports/arduino")
+        example.parent.mkdir(parents=True, exist_ok=True)
+        example.write_text(path.read_text())
     properties = {
-        "name": "NF2FS", "version": version, "author": "The NF2FS authors", "maintainer": "The NF2FS authors",
+        "name": "NF2FS", "version": re.search(r'#define NF2_VERSION "([^"]+)"', header)[1],
+        "author": "The NF2FS authors", "maintainer": "The NF2FS authors",
         "sentence": "A file system for raw serial NOR flash.", "category": "Data Storage",
-        "paragraph": "Survives a power cut at any instant. With a driver for JEDEC chips and a selftest.",
-        "architectures": "*", "includes": "nf2fs.h",
+        "paragraph": "Survives a power cut at any instant. Takes the place of LittleFS on the ESP32 family and the RP2040; with a driver "
+                     "for JEDEC chips and a selftest on other boards.",
+        "architectures": "*", "includes": "NF2FS.h",
     }
     (out / "library.properties").write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
-    for path in (ROOT / "ports/spinor").glob("*.[ch]"):
-        (out / "src" / path.name).write_text(path.read_text())
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--include", type=pathlib.Path, action="append", default=[], metavar="DIRECTORY",
                         help="of public headers that take the place of those in include/")
-    parser.add_argument("--arduino", action="store_true", help="as a library for the Arduino IDE, with spinor and the selftest")
+    parser.add_argument("--arduino", action="store_true", help="as a library for the Arduino IDE, with NF2FS.h for sketches, spinor and the selftest")
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("sources", type=pathlib.Path, nargs="*")
     parser.add_argument("--build", type=pathlib.Path, help="a build of the library, instead of SOURCE")
@@ -166,15 +180,15 @@ def main():
     else:
         made = Amalgamation([source.resolve() for source in options.sources],
                             [include.resolve() for include in options.include])
-    place = options.out / "src" if options.arduino else options.out
-    place.mkdir(parents=True, exist_ok=True)
-    (place / "nf2fs.h").write_text(made.header())
-    (place / "nf2fs.c").write_text(made.source())
-    (place / "nf2fs").mkdir(exist_ok=True)
-    for name in ("nf2fs.h", "flash.h"):
-        (place / "nf2fs" / name).write_text('#include "../nf2fs.h"\n')
     if options.arduino:
         write_arduino(options.out, made)
+        return 0
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "nf2fs.h").write_text(made.header())
+    (options.out / "nf2fs.c").write_text(made.source())
+    (options.out / "nf2fs").mkdir(exist_ok=True)
+    for name in ("nf2fs.h", "flash.h"):
+        (options.out / "nf2fs" / name).write_text('#include "../nf2fs.h"\n')
     return 0
 
 

@@ -2,7 +2,7 @@
 # nf2fs::spinor: the driver for JEDEC serial NOR chips, and the selftest. In another project it is built where it is linked.
 add_library(nf2fs_spinor STATIC)
 add_library(nf2fs::spinor ALIAS nf2fs_spinor)
-foreach(name spinor spinor_command spinor_sfdp spinor_start selftest)
+foreach(name spinor spinor_command spinor_maker spinor_sfdp spinor_start selftest)
   target_sources(nf2fs_spinor PRIVATE "${CMAKE_CURRENT_LIST_DIR}/spinor/${name}.c")
 endforeach()
 target_include_directories(nf2fs_spinor PUBLIC "$<BUILD_INTERFACE:${CMAKE_CURRENT_LIST_DIR}/spinor>")

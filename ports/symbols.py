@@ -26,7 +26,7 @@ TARGETS = {
 }
 PARTS = {
     "the library": [],
-    "ports/spinor": [f"ports/spinor/{name}.c" for name in ("spinor", "spinor_command", "spinor_sfdp", "spinor_start")],
+    "ports/spinor": [f"ports/spinor/{name}.c" for name in ("spinor", "spinor_command", "spinor_maker", "spinor_sfdp", "spinor_start")],
     "selftest": ["ports/spinor/selftest.c"],
     "nf2_posix.c": ["ports/freertos/nf2_posix.c"],
 }

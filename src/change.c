@@ -457,7 +457,7 @@ static NF2_APART int lead_all(nf2_t *fs, const struct nf2_op *ops, unsigned coun
             within = nf2_tree_leads(fs, op->key, false);
         }
         if (within > 0 && op->type == NF2_OP_RANGE) {
-            int above = nf2_tree_bound(fs, true, &upper);
+            int above = nf2_tree_bound(fs, true, op->key, &upper);
             within = above > 0 ? !nf2_op_covers(op, &upper) : above < 0 ? above : 1;
         }
     }
@@ -479,7 +479,7 @@ static int cut_range(nf2_t *fs, struct nf2_op *range)
     struct nf2_key upper;
 
     NF2_TRY(nf2_tree_lead(fs, range->key, false));
-    int above = nf2_tree_bound(fs, true, &upper);
+    int above = nf2_tree_bound(fs, true, range->key, &upper);
     if (above > 0 && nf2_op_covers(range, &upper)) {
         range->to = nf2_key_value(&upper);
     }
@@ -508,7 +508,9 @@ int nf2_tree_apply(nf2_t *fs, struct nf2_op *op)
         return nf2_tree_change(fs, op, 1);
     }
     while ((found = nf2_tree_first_part(fs, op)) > 0) { /* leaf by leaf */
+        uint32_t before = fs->changes;
         NF2_TRY(nf2_tree_change(fs, op, 1));
+        NF2_TRY(before != fs->changes ? NF2_OK : NF2_ERR_IO); /* a leaf is out of order */
         op->to = to;
     }
     return found;

@@ -76,7 +76,8 @@ void nf2_data_release(nf2_t *fs, nf2_file_t *file)
         fs->fragment = *run;
         fs->fragment.count = 1;
     }
-    if (run->count > 0 || file->pieces > 0) { /* the walk took it for used */
+    /* the walk took it for used */
+    if (run->count > 0 || file->pieces > 0 || file->shadow != 0) {
         nf2_space_changed(fs);
     }
     run->count = 0;

@@ -10,6 +10,9 @@
 #define WRITER_FLAGS \
     (NF2_O_RDWR | NF2_O_CREAT | NF2_O_EXCL | NF2_O_TRUNC | NF2_O_APPEND | NF2_O_SYNC)
 
+/* In a handle's flags: the last write, or change of the size, was refused. Nothing is synced. */
+#define REFUSED 0x8000u
+
 /* ---- handles --------------------------------------------------------------------------------- */
 
 /* Where the list of open handles names this one; NULL if it is not open. */
@@ -176,8 +179,22 @@ static NF2_APART int settled(nf2_file_t *file, int result)
     return result;
 }
 
+/* Notes whether a write, or a change of the size, was refused for lack of space. */
+static int32_t noted(nf2_file_t *file, int32_t result)
+{
+    if (result == NF2_ERR_NOSPC) {
+        file->flags |= REFUSED;
+    } else if (result >= 0) {
+        file->flags &= (uint16_t)~REFUSED;
+    }
+    return result;
+}
+
 static int sync_file(nf2_t *fs, nf2_file_t *file)
 {
+    if ((file->flags & REFUSED) != 0 && !file->failed) {
+        return NF2_ERR_NOSPC;   /* what was accepted is a part of what was meant */
+    }
     return WRITABLE(file) ? fs->writing->commit(fs, file) : NF2_OK;
 }
 
@@ -446,22 +463,31 @@ int nf2_open(nf2_t *fs, nf2_file_t *file, const char *path, int flags, void *buf
     NF2_LOCKED(fs, do_open(fs, file, path, (uint32_t)flags, buffer));
 }
 
-int nf2_close(nf2_t *fs, nf2_file_t *file)
+static int close_file(nf2_t *fs, nf2_file_t *file, bool sync)
 {
     int result = NF2_ERR_BADF;
 
     nf2_enter(fs);
     nf2_file_t **link = link_of(fs, file);
     if (link != NULL) {
-        result = NF2_OK;
+        result = sync ? sync_file(fs, file) : NF2_OK;
         if (WRITABLE(file)) {
-            result = fs->writing->commit(fs, file);
             fs->writing->end(fs, file);
         }
         *link = file->link;
         fs->moves++;
     }
     return nf2_leave(fs, result);
+}
+
+int nf2_close(nf2_t *fs, nf2_file_t *file)
+{
+    return close_file(fs, file, true);
+}
+
+int nf2_discard(nf2_t *fs, nf2_file_t *file)
+{
+    return close_file(fs, file, false);
 }
 
 int32_t nf2_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length)
@@ -471,7 +497,7 @@ int32_t nf2_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length)
 
 int32_t nf2_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length)
 {
-    WITH_FILE(fs, file, NF2_O_WRONLY, do_write(fs, file, data, length));
+    WITH_FILE(fs, file, NF2_O_WRONLY, noted(file, do_write(fs, file, data, length)));
 }
 
 int32_t nf2_seek(nf2_t *fs, nf2_file_t *file, int32_t offset, int whence)
@@ -491,7 +517,7 @@ int32_t nf2_size(nf2_t *fs, nf2_file_t *file)
 
 int nf2_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size)
 {
-    WITH_FILE(fs, file, NF2_O_WRONLY, do_truncate(fs, file, size));
+    WITH_FILE(fs, file, NF2_O_WRONLY, noted(file, do_truncate(fs, file, size)));
 }
 
 int nf2_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size)

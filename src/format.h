@@ -24,6 +24,7 @@
 #define NF2_EPOCHS 4096u        /* their numbers come round */
 #define NF2_RECORD_OVERHEAD 6u  /* header and check */
 #define NF2_RECORD_MAX 4000u
+#define NF2_RECORD_MORE 0x1000u /* in a header: the group goes on behind this record */
 #define NF2_LOG_BLANK 0xFFFFu
 #define NF2_CONTINUED 0x0004u   /* header of a page that a long record goes on in */
 #define NF2_CONTINUED_HEAD 4u   /* epoch and that header */

@@ -82,7 +82,7 @@ static int write_state(nf2_t *fs, uint32_t block)
         struct nf2_span body = nf2_span_at(fs->root_head, at, 2, fs->root.group_bytes);
         writer.more = false;
         fs->group_at = (uint16_t)nf2_writer_open(fs, &writer, NF2_ROOT_GROUP, body.length);
-        nf2_writer_span(fs, &writer, &body);
+        nf2_writer_copy(fs, &writer, &body);
         nf2_writer_close(fs, &writer);
     }
     int result = nf2_journal_end(fs, &writer);
@@ -170,6 +170,34 @@ static NF2_APART int find_head(nf2_t *fs)
     return NF2_OK;
 }
 
+/*
+ * Before the first program of a session: does a second look find the same end of the log? A read
+ * that was wrong once, where the log goes on, would make it end early: what is programmed then
+ * would hide the rest for good.
+ */
+static NF2_APART int look_again(nf2_t *fs)
+{
+    struct nf2_scan scan;
+    struct nf2_record record;
+    uint32_t head = fs->root_head, sequence = fs->root.super_sequence, last = 0;
+    uint16_t epoch = fs->epoch;
+
+    fs->epoch = 0;              /* nothing ends early */
+    int found = find_head(fs);
+    nf2_scan_begin(&scan, head);
+    while (found >= 0 && (found = nf2_scan_next(fs, &scan, &record)) > 0) {
+        last = record.offset;
+    }
+    if (found == 0 && (fs->root_head != head || last != fs->root.last)) {
+        fs->broken = true;      /* the next mount reads all anew */
+        found = NF2_ERR_IO;
+    }
+    fs->root_head = head;
+    fs->root.super_sequence = sequence;
+    fs->epoch = epoch;
+    return found;
+}
+
 int nf2_journal_read(nf2_t *fs)
 {
     struct nf2_scan scan;
@@ -199,6 +227,7 @@ int nf2_journal_read(nf2_t *fs)
         return NF2_ERR_CORRUPT;
     }
     NF2_TRY(read_state(fs, state));
+    fs->root.last = (uint16_t)nf2_max(state, group_at);
     bool last = fs->group_at == group_at && group_at < state;
     NF2_TRY(fs->group_at == 0 || last ? NF2_OK : NF2_ERR_CORRUPT);
     if (group_at > state) {
@@ -402,6 +431,7 @@ static NF2_APART int checkpoint(nf2_t *fs, bool clean)
     if (fs->read_only) {
         return NF2_ERR_ROFS;
     }
+    NF2_TRY(fs->opened || !fs->mounted ? NF2_OK : look_again(fs));
     nf2_journal_prepare(fs);
     /* before a block that led to the head has another use: `next` may be one */
     if (fs->anchor_due) {

@@ -74,7 +74,7 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
     record->offset = (uint16_t)position;
     record->length = (uint16_t)length;
     record->type = (uint8_t)(header >> 13);
-    record->more = (header & 0x1000u) != 0;
+    record->more = (header & NF2_RECORD_MORE) != 0;
     if (length < NF2_RECORD_OVERHEAD || record->type == 0) {
         return NF2_PLACE_INVALID;
     }
@@ -111,13 +111,36 @@ uint32_t nf2_next_place(const nf2_t *fs, const struct nf2_record *record)
 }
 
 /*
+ * Is a record valid if the bit that says that its group goes on is taken as clear? The check of a
+ * record with another bit in its header is that of the record as it is, begun with that bit.
+ */
+static int ends_group(nf2_t *fs, const struct nf2_scan *scan, struct nf2_record *record)
+{
+    int found = NF2_PLACE_BLANK;
+
+    if (record->more) {
+        nf2_epoch_begin(fs, scan->epoch);
+        fs->check ^= NF2_RECORD_MORE;
+        found = nf2_record_at(fs, scan->block, record->offset, scan->epoch, record);
+        fs->check ^= NF2_RECORD_MORE;
+        record->more = found != NF2_PLACE_RECORD;
+    }
+    return found;
+}
+
+/*
  * An invalid place, of which `invalid` tells what the header says: damage, not a torn program,
  * where a record follows in its page that another program wrote. Each program writes one group; a
- * torn one leaves bits set: where the bit that says that the group goes on is clear, it does not.
- * A bit of the length may be wrong.
+ * torn one leaves bits set: where the bit that says that the group goes on is clear, or is all that
+ * is wrong, it does not. A bit of the length may be wrong.
  */
-static int note_invalid(nf2_t *fs, struct nf2_scan *scan, const struct nf2_record *invalid)
+static int note_invalid(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *invalid)
 {
+    int ends = ends_group(fs, scan, invalid);
+
+    if (ends < NF2_PLACE_INVALID) {
+        return ends;
+    }
     for (unsigned bit = 0; bit <= 12 && !scan->damaged; bit++) {
         struct nf2_record record = *invalid;
         bool more = true;
@@ -415,6 +438,24 @@ void nf2_writer_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span
     }
 }
 
+void nf2_writer_copy(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span *from)
+{
+    uint32_t crc = writer->crc;
+    uint8_t byte;
+
+    nf2_writer_span(fs, writer, from);
+    fs->drive.window_end = 0;   /* what is read is not what the window has */
+    for (uint32_t at = from->position; at < (uint32_t)from->position + from->length; at++) {
+        if (nf2_record_read(fs, from->at.record.block, from->at.record.offset, at, &byte, 1) < 0) {
+            break;
+        }
+        crc = nf2_crc(crc, &byte, 1);
+    }
+    if (crc != writer->crc && writer->result >= 0) {
+        writer->result = NF2_ERR_IO;
+    }
+}
+
 uint32_t nf2_writer_open(nf2_t *fs, struct nf2_writer *writer, unsigned type, uint32_t length)
 {
     uint8_t bytes[2];
@@ -435,7 +476,7 @@ uint32_t nf2_writer_open(nf2_t *fs, struct nf2_writer *writer, unsigned type, ui
     }
     NF2_ASSERT(nf2_record_end(offset, length) <= nf2_log_bytes(fs));
     writer->crc = nf2_epoch_check(fs, fs->epoch);
-    nf2_put16(bytes, type << 13 | (writer->more ? 0x1000u : 0u) | length);
+    nf2_put16(bytes, type << 13 | (writer->more ? NF2_RECORD_MORE : 0u) | length);
     nf2_writer_put(fs, writer, bytes, 2);
     return offset;
 }

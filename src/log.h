@@ -203,6 +203,9 @@ void nf2_writer_put(nf2_t *fs, struct nf2_writer *writer, const void *data, uint
 void nf2_writer_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span *from);
 void nf2_writer_close(nf2_t *fs, struct nf2_writer *writer);
 
+/* The same of a part of another record, which is read twice: it must be the same both times. */
+void nf2_writer_copy(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span *from);
+
 /* A record with this payload. */
 void nf2_writer_record(nf2_t *fs, struct nf2_writer *writer, unsigned type, const void *payload,
                        uint32_t length);

@@ -68,12 +68,16 @@ static NF2_APART int erase_group(nf2_t *fs, uint32_t left)
     return NF2_AHEAD_DONE;
 }
 
-/* Erases of the log's next block and of an anchor's, where the log is about to turn. */
+/*
+ * Erases of the log's next block and of an anchor's, where the log is about to turn; and of an
+ * anchor's that is owed since a turn was cut.
+ */
 static uint32_t erases_of_turn(nf2_t *fs)
 {
     bool turns = fs->root_end + 4u * NF2_LOG_PAGE > nf2_log_bytes(fs);
+    uint32_t anchors = (uint32_t)turns + fs->anchor_due;
 
-    return turns ? (uint32_t)nf2_super_erases(fs) + fs->next_suspect : 0;
+    return (anchors > 0 && nf2_super_erases(fs) ? anchors : 0) + (turns && fs->next_suspect);
 }
 
 /* Microseconds that count: those of a clock, or else typical ones of what was done. */

@@ -96,7 +96,8 @@ static NF2_APART int seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek ho
     const struct nf2_key *from = key;
     enum nf2_seek next = how;
 
-    for (;;) {
+    /* each change is passed once, if the tree is in order */
+    for (unsigned steps = NF2_GROUP_BYTES_MAX / 4u; steps > 0; steps--) {
         int found = nf2_tree_seek_as_is(fs, from, next, entry);
         NF2_TRY(found);
         if (found == 0) {
@@ -109,12 +110,20 @@ static NF2_APART int seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek ho
         from = &entry->key;
         next = how < NF2_ABOVE ? NF2_BELOW : NF2_ABOVE;
     }
+    return NF2_ERR_IO;
 }
 
 int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
 {
-    return fs->group_busy != NF2_GROUP_NONE ? seek(fs, key, how, entry) :
-           nf2_tree_seek_as_is(fs, key, how, entry);
+    NF2_ASSERT(key != &entry->key);
+    int found = fs->group_busy != NF2_GROUP_NONE ? seek(fs, key, how, entry) :
+                nf2_tree_seek_as_is(fs, key, how, entry);
+    if (found > 0) {
+        int order = nf2_key_compare(&entry->key, key);
+        order = how < NF2_ABOVE ? order : -order;
+        found = order < (int)(how & 1u) ? found : NF2_ERR_IO;
+    }
+    return found;
 }
 
 int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)

@@ -2,6 +2,7 @@
 #include "super.h"
 
 #define ANCHOR_LEAST 26u        /* bytes of one in any version of the format */
+#define FORMAT_REACHES 8u       /* blocks, that a format may write in front of its first anchor */
 
 /* The words of an anchor, by their number: see format.h. */
 enum { MAGIC = 0, VERSION, GEOMETRY, BLOCKS, VOLUME, SEQUENCE, HEAD, WORDS };
@@ -74,19 +75,40 @@ static int scan_super(nf2_t *fs, uint32_t block, int *result)
     return found;
 }
 
-int nf2_super_find(nf2_t *fs)
+static int scan_supers(nf2_t *fs)
 {
     int result = NF2_ERR_BLANK;
 
     for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
         NF2_TRY(scan_super(fs, block, &result));
     }
-    if (result == NF2_ERR_BLANK) {
-        const uint8_t *first = nf2_peek(fs, 0, 0, NF2_LOG_PAGE);
+    return result;
+}
+
+/* FOREIGN, if the first page is not blank, or that of a block which a cut format does not reach. */
+static NF2_APART int look_for_content(nf2_t *fs)
+{
+    int result = NF2_ERR_BLANK;
+
+    for (uint32_t block = 0; block < fs->blocks; block += block == 0 ? FORMAT_REACHES : 1) {
+        const uint8_t *first = nf2_peek(fs, block, 0, NF2_LOG_PAGE);
         NF2_TRY(first != NULL ? NF2_OK : NF2_ERR_IO);
         if (first[0] != 0xFF || memcmp(first, first + 1, NF2_LOG_PAGE - 1) != 0) {
             result = NF2_ERR_FOREIGN;
         }
+    }
+    return result;
+}
+
+/* Where no anchor is seen the chip may not be ready, or has lost them; and who calls may format. */
+int nf2_super_find(nf2_t *fs)
+{
+    int result = scan_supers(fs);
+
+    if (result == NF2_ERR_BLANK) {
+        int content = look_for_content(fs);
+        result = scan_supers(fs);
+        result = result == NF2_ERR_BLANK ? content : result;
     }
     return result;
 }

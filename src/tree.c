@@ -138,7 +138,7 @@ int nf2_tree_lead(nf2_t *fs, const struct nf2_key *key, bool below)
     return known == 0 ? find_way(fs, key, below) : known;
 }
 
-int nf2_tree_bound(nf2_t *fs, bool above, struct nf2_key *key)
+int nf2_tree_bound(nf2_t *fs, bool above, const struct nf2_key *from, struct nf2_key *key)
 {
     const struct nf2_way *way = &fs->way;
 
@@ -147,7 +147,10 @@ int nf2_tree_bound(nf2_t *fs, bool above, struct nf2_key *key)
     if (place == 0) {
         return 0;
     }
-    NF2_TRY(nf2_key_at(fs, way->node[above ? way->above_level : 1].block, place, key));
+    uint32_t block = way->node[above ? way->above_level : 1].block;
+    int order = nf2_compare_at(fs, block, place, from);
+    NF2_TRY(order < 0 || above == (order > 1) ? order : NF2_ERR_IO);
+    NF2_TRY(nf2_key_at(fs, block, place, key));
     return 1;
 }
 
@@ -155,10 +158,10 @@ int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path
 {
     NF2_TRY(nf2_tree_lead(fs, key, false));
     memcpy(path->node, fs->way.node, sizeof path->node);
-    int above = nf2_tree_bound(fs, true, &path->upper);
+    int above = nf2_tree_bound(fs, true, key, &path->upper);
     path->bounded = above > 0;
     NF2_TRY(above);
-    return nf2_tree_bound(fs, false, &path->lower);
+    return nf2_tree_bound(fs, false, key, &path->lower);
 }
 
 /* The entry behind the last one that was found: 1, 0 if it is in another leaf, or an error. */
@@ -215,7 +218,7 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
         if (found == 0) {
             bool above = how >= NF2_ABOVE;
             int bounded = ++entry->record == 0 ? NF2_ERR_CORRUPT :
-                          nf2_tree_bound(fs, above, &entry->key);
+                          nf2_tree_bound(fs, above, key, &entry->key);
             if (bounded <= 0) {
                 return bounded;
             }

@@ -36,10 +36,11 @@ int nf2_tree_lead(nf2_t *fs, const struct nf2_key *key, bool below);
 int nf2_tree_leads(nf2_t *fs, const struct nf2_key *key, bool below);
 
 /*
- * The lowest possible key of the leaf that it leads to, or (`above`) of what follows that: 1, 0 if
- * there is none, or an error.
+ * The lowest possible key of the leaf that `from` leads to, or (`above`) of what follows that: 1, 0
+ * if there is none, or an error. A bound on the wrong side of `from` is an error: whoever goes on
+ * from there would never end. `key` may be `from`.
  */
-int nf2_tree_bound(nf2_t *fs, bool above, struct nf2_key *key);
+int nf2_tree_bound(nf2_t *fs, bool above, const struct nf2_key *from, struct nf2_key *key);
 
 /*
  * `node`: the inner node with an entry at `place`, and then the child that this names. `front` is
@@ -52,7 +53,11 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                         struct nf2_entry *entry);
 
-/* pending.c: the same, with the changes of a GROUP that is not applied. */
+/*
+ * pending.c: the same, with the changes of a GROUP that is not applied. What nf2_tree_seek finds
+ * lies in that direction, or that is an error: so who goes on from it comes to an end. The key is
+ * not that of `entry`.
+ */
 int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
 /* It is there, or NF2_ERR_IO. */
 int nf2_tree_get(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);

@@ -62,6 +62,13 @@ void count_program(struct vflash *chip, const struct program *program)
     }
 }
 
+static void count_wear(struct vflash *chip, uint32_t first_block, uint32_t end_block)
+{
+    for (uint32_t block = first_block; block < end_block; block++) {
+        chip->wear[block]++;
+    }
+}
+
 void count_erase(struct vflash *chip, int index, uint32_t first_block, uint32_t end_block)
 {
     struct vflash_counts *counts = &chip->state.counts;
@@ -72,9 +79,23 @@ void count_erase(struct vflash *chip, int index, uint32_t first_block, uint32_t 
     counts->time_byte_ns += us * 1000;
     counts->time_max_us += known(chip->chip.erase_max_us[index], us);
     counts->time_model_us += chip->state.conditioned ? conditions_erase_us(chip, index, first_block, end_block) : us;
-    for (uint32_t block = first_block; block < end_block; block++) {
-        chip->wear[block]++;
-    }
+    count_wear(chip, first_block, end_block);
+}
+
+void count_erase_begun(struct vflash *chip, int index, uint32_t first_block, uint32_t end_block)
+{
+    chip->state.counts.erases[index]++;
+    count_wear(chip, first_block, end_block);
+}
+
+void count_time(struct vflash *chip, uint64_t us)
+{
+    struct vflash_counts *counts = &chip->state.counts;
+    counts->time_us += us;
+    counts->time_slow_us += us;
+    counts->time_byte_ns += us * 1000;
+    counts->time_max_us += us;
+    counts->time_model_us += us;
 }
 
 const struct vflash_counts *vflash_counts(const struct vflash *chip)

@@ -35,6 +35,7 @@ bool fault_operation_cut(struct vflash *chip, bool erase, uint32_t address, uint
 int fault_power_off(struct vflash *chip)
 {
     chip->state.off = true;
+    background_tear(chip);
     if (chip->on_cut != NULL) {
         chip->on_cut(chip->on_cut_context);
     }

@@ -33,6 +33,9 @@ const char *rules_read(const struct vflash *chip, uint32_t address, uint32_t len
     if (((address | length) & (chip->chip.read_unit - 1)) != 0) {
         return "the read is not aligned to read units";
     }
+    if (background_overlaps(chip, address, length)) {
+        return "the read hits what is being erased";
+    }
     return NULL;
 }
 
@@ -46,6 +49,9 @@ const char *rules_program(const struct vflash *chip, uint32_t address, const uin
     }
     if (((address | length) & (chip->chip.program_unit - 1)) != 0) {
         return "the program is not aligned to program units";
+    }
+    if (background_overlaps(chip, address, length)) {
+        return "the program hits what is being erased";
     }
     if (raises_bits(chip->memory + address, data, length)) {
         return "the program asks bits to go from 0 to 1";
@@ -76,6 +82,9 @@ const char *rules_erase(const struct vflash *chip, uint32_t address, uint32_t le
     }
     if (outside(chip, address, length)) {
         return "the erase leaves the chip";
+    }
+    if (chip->state.background.open) {
+        return "another erase is open";
     }
     return NULL;
 }

@@ -20,6 +20,20 @@ static void end_program(struct spi_chip *chip)
     chip->counts.rises += rises;
 }
 
+/* The erase is what the chip does again, suspended. */
+static void end_nested(struct spi_chip *chip)
+{
+    if (chip->nested) {
+        chip->nested = false;
+        chip->operation = SPI_ERASE;
+        chip->address = chip->held.address;
+        chip->length = chip->held.length;
+        chip->left_ns = chip->held.left_ns;
+        chip->total_ns = chip->held.total_ns;
+        chip->left_at_resume_ns = chip->held.left_at_resume_ns;
+    }
+}
+
 static void end(struct spi_chip *chip)
 {
     if (chip->operation == SPI_PROGRAM && !chip->fail_next) {
@@ -32,7 +46,8 @@ static void end(struct spi_chip *chip)
         chip->fail_next = false;
     }
     chip->operation = SPI_IDLE;
-    chip->enabled = false;
+    chip->enabled = chip->kind.status_errors && chip->flags != 0;
+    end_nested(chip);
 }
 
 /* The operation stops for a while once the suspend has taken effect. */
@@ -52,7 +67,7 @@ void spi_array_pass(struct spi_chip *chip, uint64_t ns)
     if (chip->suspending) {
         ns = pass_suspending(chip, ns);
     }
-    if (chip->operation == SPI_IDLE || chip->suspended || chip->suspending) {
+    if (chip->operation == SPI_IDLE || (chip->suspended && !chip->nested) || chip->suspending) {
         return;
     }
     if (chip->left_ns > ns) {
@@ -84,6 +99,12 @@ void spi_array_program(struct spi_chip *chip)
     }
     uint32_t us = chip->kind.program_us / 5u + chip->kind.program_us / 5u * 4u * count / page;
     chip->counts.programs++;
+    if (chip->suspended) {
+        chip->held = (struct spi_held){chip->address, chip->length, chip->left_ns, chip->total_ns,
+                                       chip->left_at_resume_ns};
+        chip->nested = true;
+        chip->counts.meanwhile++;
+    }
     begin(chip, SPI_PROGRAM, chip->target % chip->kind.size / page * page, page, us);
 }
 
@@ -96,7 +117,8 @@ void spi_array_erase(struct spi_chip *chip, const struct spi_chip_erase *erase)
 
 void spi_array_suspend(struct spi_chip *chip)
 {
-    if (chip->kind.suspend_us == 0 || chip->operation != SPI_ERASE || chip->suspended) {
+    bool can = chip->kind.suspend_us != 0 && chip->length >= chip->kind.suspend_size;
+    if (!can || chip->operation != SPI_ERASE || chip->suspended || chip->nested) {
         chip->counts.ignored++;
         return;
     }
@@ -111,7 +133,7 @@ void spi_array_suspend(struct spi_chip *chip)
 
 void spi_array_resume(struct spi_chip *chip)
 {
-    if (!chip->suspended) {
+    if (!chip->suspended || chip->nested) {
         return;                 /* real chips ignore it; drivers send it to be sure */
     }
     chip->suspended = false;
@@ -140,21 +162,31 @@ static uint8_t torn_byte(struct pcg32 *random, uint8_t from, uint8_t to, uint32_
     return (uint8_t)((from & ~changed) | (to & changed));
 }
 
+static void tear_one(struct spi_chip *chip, struct pcg32 *random)
+{
+    if (chip->operation != SPI_PROGRAM && chip->operation != SPI_ERASE) {
+        return;
+    }
+    uint64_t done = chip->total_ns - chip->left_ns;
+    uint32_t share = (uint32_t)(done * 256u / chip->total_ns);
+    for (uint32_t i = 0; i < chip->length; i++) {
+        uint8_t *byte = &chip->memory[chip->address + i];
+        bool erase = chip->operation == SPI_ERASE;
+        if (erase || chip->touched[i]) {
+            uint8_t to = erase ? 0xFF : (uint8_t)(*byte & chip->page[i]);
+            *byte = torn_byte(random, *byte, to, share);
+        }
+    }
+}
+
 void spi_array_tear(struct spi_chip *chip)
 {
     struct pcg32 random;
     pcg32_seed(&random, chip->cut_seed, 7);
-    if (chip->operation == SPI_PROGRAM || chip->operation == SPI_ERASE) {
-        uint64_t done = chip->total_ns - chip->left_ns;
-        uint32_t share = (uint32_t)(done * 256u / chip->total_ns);
-        for (uint32_t i = 0; i < chip->length; i++) {
-            uint8_t *byte = &chip->memory[chip->address + i];
-            bool erase = chip->operation == SPI_ERASE;
-            if (erase || chip->touched[i]) {
-                uint8_t to = erase ? 0xFF : (uint8_t)(*byte & chip->page[i]);
-                *byte = torn_byte(&random, *byte, to, share);
-            }
-        }
+    tear_one(chip, &random);
+    if (chip->nested) {
+        end_nested(chip);
+        tear_one(chip, &random);
     }
     chip->operation = SPI_IDLE;
     chip->suspended = false;

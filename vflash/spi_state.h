@@ -24,6 +24,10 @@ struct spi_chip {
     /* registers */
     bool enabled, four, asleep, protected, fail_next, reset_armed;
     uint8_t status1, status2, flags;
+    bool locked;
+    uint32_t unread;            /* times that 70h must be read yet */
+    enum spi_chip_mode mode;
+    uint64_t powered_ns;        /* when */
 
     /* what the array does: `left_ns` of it are still to come */
     enum spi_operation operation;
@@ -33,10 +37,17 @@ struct spi_chip {
     uint64_t resumed_ns;        /* when the erase went on */
     uint64_t left_at_resume_ns;
     uint32_t address, length;   /* of the operation */
+    bool nested;                /* a program, while the erase in `held` is suspended */
+    struct spi_held {
+        uint32_t address, length;
+        uint64_t left_ns, total_ns, left_at_resume_ns;
+    } held;
     uint8_t page[SPI_CHIP_PAGE_MAX];
     bool touched[SPI_CHIP_PAGE_MAX];
 
     /* the command that is being received */
+    bool opcode_on_four;
+    uint32_t clocks;            /* of the transaction so far */
     bool selected, dead;        /* dead: ignored up to the end of the transaction */
     uint8_t opcode;
     uint32_t received;          /* bytes of it, the opcode included */
@@ -53,6 +64,7 @@ void spi_array_erase(struct spi_chip *chip, const struct spi_chip_erase *erase);
 void spi_array_suspend(struct spi_chip *chip);
 void spi_array_resume(struct spi_chip *chip);
 uint8_t spi_array_read(struct spi_chip *chip, uint32_t address);
+bool spi_chip_works_at(const struct spi_chip *chip, uint32_t erase, uint32_t address);
 void spi_sfdp_build(const struct spi_chip_kind *kind, uint8_t out[SPI_SFDP_SIZE]);
 
 #endif

@@ -13,6 +13,14 @@ enum block_mark {
     MARK_SILENT = 8             /* ... and says nothing of it */
 };
 
+/* An erase that was begun and not yet asked about. */
+struct background {
+    bool open;
+    bool cut;                   /* the power fails in the next call */
+    uint32_t first_block, end_block;
+    uint64_t left_us;
+};
+
 /* What a checkpoint keeps besides the arrays. */
 struct vflash_state {
     struct vflash_counts counts;
@@ -29,6 +37,7 @@ struct vflash_state {
     uint32_t marked;            /* blocks with a mark: 0 keeps the usual path short */
     struct vflash_conditions conditions;
     bool conditioned;           /* any of them is set */
+    struct background background;
 };
 
 struct vflash {
@@ -46,6 +55,7 @@ struct vflash {
     unsigned page_shift, block_shift, unit_shift;
     bool strict;
     bool read_only;
+    uint32_t suspend_us;        /* 0: an open erase cannot be suspended */
     bool mapped;                /* `memory` is a mapping, not from the heap */
     void (*on_cut)(void *context);
     void *on_cut_context;
@@ -90,6 +100,9 @@ int rules_erase_index(const struct vflash *chip, uint32_t length);
 void count_read(struct vflash *chip, uint32_t address, uint32_t length);
 void count_program(struct vflash *chip, const struct program *program);
 void count_erase(struct vflash *chip, int index, uint32_t first_block, uint32_t end_block);
+/* The same without its time; and time alone. */
+void count_erase_begun(struct vflash *chip, int index, uint32_t first_block, uint32_t end_block);
+void count_time(struct vflash *chip, uint64_t us);
 
 /* ---- conditions.c: times under conditions, in microseconds ---------------------------------------- */
 
@@ -119,6 +132,18 @@ void fault_weak_program(struct vflash *chip, const struct program *program);
 /* Disturbs what was read from unstable blocks. */
 void fault_disturb_read(struct vflash *chip, uint32_t address, uint8_t *data, uint32_t length);
 void fault_mark(struct vflash *chip, uint32_t block, unsigned set, unsigned clear);
+
+/* ---- background.c: erases that are open ------------------------------------------------------------ */
+
+bool background_overlaps(const struct vflash *chip, uint32_t address, uint32_t length);
+void background_begin(struct vflash *chip, int index, uint32_t address, uint32_t length, bool cut);
+/* Before each call: whether the power fails now. */
+bool background_cut(struct vflash *chip);
+/* For a read or a program: the erase is suspended, or ends. */
+void background_give_way(struct vflash *chip);
+/* 0: it runs, 1: it has ended or none was open; NF2_FLASH_BAD. */
+int background_end(struct vflash *chip);
+void background_tear(struct vflash *chip);
 
 /* ---- image.c ------------------------------------------------------------------------------------ */
 

@@ -45,6 +45,12 @@ static bool refuse(struct vflash *chip, const char *wrong)
     return chip->strict;
 }
 
+/* The power was off before the call, or fails with it. */
+static int off(struct vflash *chip)
+{
+    return chip->state.off ? VFLASH_OFF : fault_power_off(chip);
+}
+
 /* ---- read --------------------------------------------------------------------------------------- */
 
 static void copy_out(struct vflash *chip, uint32_t address, uint8_t *data, uint32_t length)
@@ -66,8 +72,8 @@ static void copy_out(struct vflash *chip, uint32_t address, uint8_t *data, uint3
 static int driver_read(void *context, uint32_t address, void *data, uint32_t length)
 {
     struct vflash *chip = context;
-    if (chip->state.off) {
-        return VFLASH_OFF;
+    if (chip->state.off || background_cut(chip)) {
+        return off(chip);
     }
     if (fault_call_fails(chip)) {
         return done(chip, "read", address, length, NULL, VFLASH_FAILED);
@@ -76,6 +82,7 @@ static int driver_read(void *context, uint32_t address, void *data, uint32_t len
     if (refuse(chip, wrong)) {
         return done(chip, "read", address, length, wrong, VFLASH_VIOLATION);
     }
+    background_give_way(chip);
     count_read(chip, address, length);
     copy_out(chip, address, data, length);
     return done(chip, "read", address, length, wrong, 0);
@@ -134,8 +141,8 @@ static int program_page(struct vflash *chip, const struct program *program, bool
 static int driver_program(void *context, uint32_t address, const void *data, uint32_t length)
 {
     struct vflash *chip = context;
-    if (chip->state.off) {
-        return VFLASH_OFF;
+    if (chip->state.off || background_cut(chip)) {
+        return off(chip);
     }
     if (chip->read_only) {
         return done(chip, "program", address, length, "the image is open for reading only", VFLASH_FAILED);
@@ -148,6 +155,7 @@ static int driver_program(void *context, uint32_t address, const void *data, uin
         wrong = rules_program(chip, address, data, length);
         result = VFLASH_VIOLATION;
         if (!refuse(chip, wrong)) {
+            background_give_way(chip);
             struct program program = make_program(chip, address, data, length);
             result = program_page(chip, &program, cut);
         }
@@ -202,8 +210,8 @@ static int erase_range(struct vflash *chip, uint32_t address, uint32_t length, b
 static int driver_erase(void *context, uint32_t address, uint32_t length)
 {
     struct vflash *chip = context;
-    if (chip->state.off) {
-        return VFLASH_OFF;
+    if (chip->state.off || background_cut(chip)) {
+        return off(chip);
     }
     if (chip->read_only) {
         return done(chip, "erase", address, length, "the image is open for reading only", VFLASH_FAILED);
@@ -222,6 +230,55 @@ static int driver_erase(void *context, uint32_t address, uint32_t length)
     }
     (void)done(chip, "erase", address, length, wrong, cut ? VFLASH_OFF : result);
     return cut ? fault_power_off(chip) : result;
+}
+
+/* ---- erases in the background --------------------------------------------------------------------- */
+
+static int driver_erase_begin(void *context, uint32_t address, uint32_t length)
+{
+    struct vflash *chip = context;
+    if (chip->state.off || background_cut(chip)) {
+        return off(chip);
+    }
+    if (chip->read_only) {
+        return done(chip, "erase begin", address, length, "the image is open for reading only", VFLASH_FAILED);
+    }
+    bool fails = fault_call_fails(chip);
+    bool cut = fault_operation_cut(chip, true, address, length);
+    const char *wrong = fails ? NULL : rules_erase(chip, address, length);
+    int result = fails ? VFLASH_FAILED : 0;
+    if (!fails && wrong != NULL) {          /* begun in a place that it does not fit: refused in any case */
+        (void)refuse(chip, wrong);
+        result = VFLASH_VIOLATION;
+    }
+    if (result != 0 && cut) {
+        (void)done(chip, "erase begin", address, length, wrong, VFLASH_OFF);
+        return fault_power_off(chip);
+    }
+    if (result == 0) {
+        background_begin(chip, rules_erase_index(chip, length), address, length, cut);
+    }
+    return done(chip, "erase begin", address, length, wrong, result);
+}
+
+static int driver_erase_done(void *context)
+{
+    struct vflash *chip = context;
+    if (chip->state.off || background_cut(chip)) {
+        return off(chip);
+    }
+    if (fault_call_fails(chip)) {
+        chip->state.background.open = false;    /* it did nothing: as an erase that fails */
+        return VFLASH_FAILED;
+    }
+    return background_end(chip);
+}
+
+void vflash_background(struct vflash *chip, bool on, uint32_t suspend_us)
+{
+    chip->driver.erase_begin = on ? driver_erase_begin : NULL;
+    chip->driver.erase_done = on ? driver_erase_done : NULL;
+    chip->suspend_us = suspend_us;
 }
 
 /* ---- making and freeing --------------------------------------------------------------------------- */

@@ -157,6 +157,19 @@ int vflash_flush(struct vflash *chip);  /* writes an image file through to its m
 const struct nf2_flash *vflash_driver(struct vflash *chip);
 
 /*
+ * Erases in the background: the driver gets `erase_begin` and `erase_done` (off: NULL, as by default). An open erase goes on
+ * while time passes: in vflash_pass, which stands for whatever else takes time, and where a call waits for it. A read or program
+ * suspends it, which takes `suspend_us` more, or with 0 waits for its end: not every chip can suspend. (How long an erase must run
+ * between two suspends is not modelled.) A call that touches its range, or another erase, is a violation while it is open.
+ *
+ * It is one operation (see vflash_cut_at), and a cut at it hits in the next call of any kind, vflash_pass included. A cut at a
+ * later program tears that one and the open erase, by the same struct vflash_cut.
+ */
+void vflash_background(struct vflash *chip, bool on, uint32_t suspend_us);
+void vflash_pass(struct vflash *chip, uint64_t us);
+bool vflash_is_erasing(const struct vflash *chip);      /* an erase is open, and not at its end */
+
+/*
  * Strict (default on): a violation fails with VFLASH_VIOLATION and changes nothing; off: it is counted and does what a real
  * chip does: addresses wrap (a program inside its page), bits are ANDed, an erase starts at its boundary. An erase of a
  * size that the chip has no command for is refused either way.

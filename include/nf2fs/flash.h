@@ -8,12 +8,20 @@
  * program or erase it writes nothing more until the next mount, since the bus or the supply may be
  * at fault.
  *
+ * Nothing is read back: `program` and `erase` return 0 only where the chip did what it was told. A
+ * chip that is write-protected ignores both and reports nothing. So the driver clears the
+ * protection, or looks whether it is set; else files are called durable that are not there after
+ * the next mount.
+ *
  * If the chip itself reports, in its status register, that a block fails to program or to erase,
  * `program` and `erase` return NF2_FLASH_BAD. The file system then moves the content of the block
  * elsewhere and uses the block no more.
  *
  * After a power cut the units that were being programmed, or the block that was being erased, hold
- * undefined data, which may even read differently each time. Everything else must be untouched.
+ * undefined data. Everything else must be untouched. A block whose erase was cut may even read
+ * differently each time. Units whose program was cut must not: the file system takes them for what
+ * they read as first, and where they read differently later the volume may show older content, say
+ * IO, or not mount any more (docs/RELIABILITY.md, "The fault model").
  */
 #ifndef NF2FS_FLASH_H
 #define NF2FS_FLASH_H
@@ -62,6 +70,25 @@ struct nf2_flash {
     uint32_t program_page_us;   /* microseconds to program one page */
     uint32_t erase_block_us;    /* microseconds to erase block_size */
     uint32_t large_erase_us;    /* microseconds to erase large_erase_size; 0 where there is none */
+
+    /*
+     * Optional, both or neither (NULL): an erase that runs while other calls are made.
+     *
+     * erase_begin begins the erase that `erase` would make, and returns at once: 0, or a negative
+     * number as `erase` does, and then nothing has begun. erase_done returns 0 while the erase runs
+     * and 1 when it has ended well; it returns NF2_FLASH_BAD or another negative number when it has
+     * ended badly. After 1 or a negative number no erase is open.
+     *
+     * While an erase is open, `read` and `program` may be called for any place outside its range:
+     * the driver suspends the erase for them, or waits for its end first. No other erase is begun
+     * until erase_done has returned something else than 0; nothing in the range is read or
+     * programmed before that. After a power cut the range holds undefined data, as after a cut in
+     * `erase`, and it does so beside what a cut `program` leaves.
+     *
+     * The library does not call them yet.
+     */
+    int (*erase_begin)(void *context, uint32_t address, uint32_t length);
+    int (*erase_done)(void *context);
 };
 
 /*

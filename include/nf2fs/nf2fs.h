@@ -11,7 +11,8 @@
  *   - A file that nf2_open creates is visible to this program at once. It comes to the chip with
  *     its first sync or close, together with everything written by then. So a cut leaves no empty
  *     file (one exception: see nf2_open).
- *   - A full volume refuses a write as a whole (NF2_ERR_NOSPC). Removing always works.
+ *   - A full volume refuses a write as a whole (NF2_ERR_NOSPC). A file that was to be saved then
+ *     keeps its old content: see nf2_write. Removing always works.
  *   - A damaged chip yields an error code, never a crash or a hang.
  *   - A block that the driver reports as failed for good (NF2_FLASH_BAD) is replaced, and the call
  *     that met it succeeds, as long as there is a block to take its place (docs/RELIABILITY.md,
@@ -20,8 +21,9 @@
  * WHAT IS NOT
  *   - The library is not thread safe by itself: make one call at a time on a volume, or set `lock`
  *     and `unlock` in the configuration.
- *   - The data of large files has no checksum yet. All metadata, names, small files (those kept in
- *     their entry) and small appends (frames) have one.
+ *   - The data of files of 216 bytes and more has no checksum yet; nor has that of smaller ones
+ *     whose name has more than 23 bytes. All metadata and names have one, files of up to 215 bytes,
+ *     and appends of up to 240 bytes that are synced each, until they are moved.
  *
  * docs/BOUNDS.md says what each call may cost at most, in pages read, pages programmed and erases.
  * A call that changes something has such a bound only while half of the volume, and 64 blocks
@@ -89,9 +91,12 @@ enum nf2_error {
     NF2_ERR_NAMETOOLONG = -36,  /* a name of more than NF2_NAME_MAX bytes */
     NF2_ERR_NOTEMPTY = -39,     /* the directory has entries */
     /* errors of nf2_mount; GEOMETRY also of nf2_format */
-    NF2_ERR_BLANK = -200,       /* there is no volume: the first 256 bytes of the range are 0xFF
-                                   (nothing else was looked at), or a format was cut */
-    NF2_ERR_FOREIGN = -201,     /* the chip holds something else */
+    NF2_ERR_BLANK = -200,       /* there is no volume, and what was looked at is 0xFF: the first 256
+                                   bytes of the range's first block, and of each block from the
+                                   ninth on; or a format was cut. A chip that is not ready yet may
+                                   read so, too: wait and mount again before you format */
+    NF2_ERR_FOREIGN = -201,     /* the chip holds something else, or a volume that lost its first
+                                   blocks */
     NF2_ERR_CORRUPT = -202,     /* an NF2FS volume that is damaged beyond use */
     NF2_ERR_GEOMETRY = -203,    /* the volume was made for another geometry,
                                    or the geometry is nonsense */
@@ -198,7 +203,8 @@ int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags);
 /*
  * Mounts a volume. `config` and its memory stay in use until nf2_unmount. Do not mount or format
  * with an nf2_t that is mounted: its handles, and what they have not synced, are lost. The call
- * programs and erases nothing, also after a power cut. What a cut left open is settled by the first
+ * programs and erases nothing, also after a power cut. Where it finds no volume it looks at a page
+ * of each block, before it says BLANK or FOREIGN. What a cut left open is settled by the first
  * call that changes something, or by nf2_maintain. Until then calls that read see a change that was
  * committed and not finished as done (nf2_check does not). nf2_unmount leaves such a change to the
  * next mount, and settles everything else.
@@ -423,10 +429,18 @@ enum nf2_whence { NF2_SEEK_SET = 0, NF2_SEEK_CUR = 1, NF2_SEEK_END = 2 };
 int nf2_open(nf2_t *fs, nf2_file_t *file, const char *path, int flags, void *buffer);
 
 /*
- * Syncs and closes. The handle is closed even after an error (then the unsynced data is lost).
+ * Syncs and closes. The handle is closed even after an error: then what was not synced is lost, and
+ * the file is as it was at its last sync, or not there if it never had one.
  * Errors: those of nf2_sync.
  */
 int nf2_close(nf2_t *fs, nf2_file_t *file);
+
+/*
+ * Closes without a sync: what the handle has not synced is given up, an NF2_O_TRUNC too. The file
+ * is as it was at its last sync, or not there if it never had one (a name of more than 23 bytes:
+ * empty, see nf2_open). It programs nothing, and works after any error.
+ */
+int nf2_discard(nf2_t *fs, nf2_file_t *file);
 
 /*
  * Reads from the position on. Returns the bytes read (fewer than `length` only at the end of the
@@ -440,15 +454,22 @@ int32_t nf2_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length);
  * INVAL (`length` is above NF2_FILE_MAX).
  * Past the end the gap reads as zeros. Not durable before nf2_sync or nf2_close.
  *
- * With NF2_O_SYNC it returns the errors of nf2_sync, too. After a NOSPC the handle is then as after
- * its last sync: what was not synced (an earlier nf2_truncate, an NF2_O_TRUNC) is given up together
+ * After a NOSPC, here or in nf2_truncate, what the handle has accepted since its last sync is a
+ * part of what was meant. So nf2_sync and nf2_close return NOSPC from then on, too: the file keeps
+ * the content of its last sync, also where NF2_O_TRUNC was to empty it. Reading through the handle
+ * shows what was accepted. It counts again once a later nf2_write or nf2_truncate of the handle
+ * succeeds: make room and repeat the call that was refused; or write 0 bytes, which says that what
+ * was accepted is enough, as it is for a log. Or give it up, with nf2_close or nf2_discard.
+ *
+ * With NF2_O_SYNC it returns the errors of nf2_sync, too. After a NOSPC the content is then that of
+ * the last sync: what was not synced (an earlier nf2_truncate, an NF2_O_TRUNC) is given up together
  * with the write.
  *
  * After an error of the driver (IO), here or in nf2_truncate, the unsynced changes of the handle
  * are lost. Further calls that would change the file return IO, and so do nf2_sync and nf2_close.
  * The file keeps the content of its last sync. In one rare case a NOSPC has the same effect: when a
  * write over older content is refused after a part of it was entered in the file's map. An append
- * that is refused loses nothing.
+ * that is refused can always be repeated.
  */
 int32_t nf2_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length);
 
@@ -462,7 +483,7 @@ int32_t nf2_size(nf2_t *fs, nf2_file_t *file);  /* the size, unsynced writes inc
 
 /*
  * Makes the file shorter or longer (new bytes are zeros). The change is part of the next sync, like
- * a write. The position stays.
+ * a write. The position stays. After a NOSPC nothing is synced: see nf2_write.
  * Errors: NOSPC, FBIG.
  */
 int nf2_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size);
@@ -480,8 +501,9 @@ int nf2_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size);
 
 /*
  * Makes all writes since the last sync durable, all or nothing. With a handle for reading only it
- * does nothing and returns 0. Errors: NOSPC (on a full volume the map of a file with many small
- * updates cannot grow; the updates stay in the handle).
+ * does nothing and returns 0. Errors: NOSPC (a write was refused, see there; or the map of a file
+ * with many small updates cannot grow on a full volume: then the updates stay in the handle, and a
+ * later sync takes them).
  */
 int nf2_sync(nf2_t *fs, nf2_file_t *file);
 

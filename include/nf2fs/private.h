@@ -77,6 +77,7 @@ struct nf2_root {               /* journal.c: the root log, and what it keeps fo
     uint32_t next_id;
     uint16_t super_end[3];      /* of each super block: where its next ANCHOR goes;
                                    0: not known in this mount */
+    uint16_t last;              /* place of the last record in the head, as the mount has read it */
 };
 
 struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */

@@ -6,14 +6,20 @@
 void board_stop(const char *file, int line);
 
 #define configCPU_CLOCK_HZ 200000000
+#ifndef configTICK_RATE_HZ
 #define configTICK_RATE_HZ 1000
+#endif
 #define configUSE_PREEMPTION 1
 #define configMINIMAL_STACK_SIZE 512
 #define configMAX_PRIORITIES 5
 #define configMAX_TASK_NAME_LEN 12
+#ifndef configTICK_TYPE_WIDTH_IN_BITS
 #define configTICK_TYPE_WIDTH_IN_BITS TICK_TYPE_WIDTH_32_BITS
+#endif
 #define configUSE_IDLE_HOOK 0
+#ifndef configUSE_TICK_HOOK
 #define configUSE_TICK_HOOK 0
+#endif
 #define configUSE_MUTEXES 1
 #define configUSE_RECURSIVE_MUTEXES 1
 #define configUSE_TIMERS 0

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "FreeRTOS.h"
-#include "semphr.h"
 #include "task.h"
 
 #include "nf2_freertos.h"
@@ -32,6 +31,8 @@
 #define AIRCR_RESET 0x05FA0004u
 #define CCR 0xE000ED14u
 #define UNALIGNED_TRAPS 8u
+
+static struct nf2_freertos_chip shared;         /* the chip, by tasks */
 
 extern char __bss_begin[], __bss_end[], __heap_begin[], __heap_end[];
 extern uint32_t __stack_top;
@@ -69,6 +70,7 @@ void board_reset(void)
     REGISTER(CPACR) |= 0xFu << 20;          /* the FPU, before anything uses it */
     REGISTER(CCR) |= UNALIGNED_TRAPS;
     __asm volatile("dsb\n isb");
+    nf2_freertos_chip_init(&shared);
     board_exit(main());
 }
 
@@ -196,35 +198,17 @@ static int bus_map(void *context, bool on)
     return 0;
 }
 
-static StaticSemaphore_t bus_memory;
-static SemaphoreHandle_t bus_mutex;
-
-static void bus_lock(void *context)
-{
-    (void)context;
-    if (bus_mutex == NULL) {
-        bus_mutex = xSemaphoreCreateMutexStatic(&bus_memory);
-    }
-    if (xTaskGetSchedulerState() == taskSCHEDULER_RUNNING) {
-        (void)xSemaphoreTake(bus_mutex, portMAX_DELAY);
-    }
-}
-
-static void bus_unlock(void *context)
-{
-    (void)context;
-    if (xTaskGetSchedulerState() == taskSCHEDULER_RUNNING) {
-        (void)xSemaphoreGive(bus_mutex);
-    }
-}
-
 /* The emulated window is never cached: there is nothing to forget. */
 const struct spinor_bus board_bus = {
+    .context = &shared,
     .transfer = bus_transfer,
     .pause = nf2_freertos_pause,
+    .delay = nf2_freertos_delay,
     .now_us = nf2_freertos_now_us,
-    .lock = bus_lock,
-    .unlock = bus_unlock,
+    .lock = nf2_freertos_bus_lock,
+    .unlock = nf2_freertos_bus_unlock,
+    .claim = nf2_freertos_claim,
+    .release = nf2_freertos_release,
     .mapped = (const uint8_t *)WINDOW,
     .mapped_size = WINDOW_SIZE,
     .map = bus_map,

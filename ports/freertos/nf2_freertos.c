@@ -2,9 +2,17 @@
 /* nf2_freertos.c - lock, waiting and idle work under FreeRTOS. */
 #include "nf2_freertos.h"
 
+#if !defined(configCPU_CLOCK_HZ) && !defined(NF2_FREERTOS_CLOCK_US)
+#error \
+    "FreeRTOSConfig.h needs configCPU_CLOCK_HZ or NF2_FREERTOS_CLOCK_US(): see nf2_freertos_delay"
+#endif
+
 #define TICK_US (1000000u / configTICK_RATE_HZ)
 #define IDLE_MS 1000u           /* nothing was left to do */
 #define NEXT_STEP_MS 10u
+#define SLEEP_US 1000u          /* whoever waits for that long sleeps, however long a tick is */
+#define YIELDING_TICKS 4u       /* then a wait that only yields sleeps for a tick */
+#define POLL_US 10u             /* between two yields, at least */
 
 static bool running(void)
 {
@@ -31,14 +39,70 @@ void nf2_freertos_unlock(void *context)
     }
 }
 
+/* ---- time ------------------------------------------------------------------------------------ */
+
+static uint32_t spun_us;        /* before the scheduler starts no tick comes: this is the clock */
+
+/*
+ * Busy for at least that long. A turn of the inner loop loads, subtracts and stores one after the
+ * other: it takes three clocks or more.
+ */
+static void spin(uint32_t us)
+{
+#ifdef NF2_FREERTOS_CLOCK_US
+    uint32_t begun_us = NF2_FREERTOS_CLOCK_US();
+    while ((uint32_t)(NF2_FREERTOS_CLOCK_US() - begun_us) <= us) {
+    }
+#else
+    for (uint32_t left_us = us; left_us > 0; left_us--) {
+        for (volatile uint32_t turns = configCPU_CLOCK_HZ / 3000000u + 1u; turns > 0; turns--) {
+        }
+    }
+#endif
+    if (!running()) {
+        spun_us += us;
+    }
+}
+
+/* A delay of n ticks ends with the n-th tick, and the first one may come at once. */
+void nf2_freertos_delay(void *unused, uint32_t us)
+{
+    (void)unused;
+    if (running() && us >= SLEEP_US && us >= 2u * TICK_US) {
+        vTaskDelay((TickType_t)(us / TICK_US + 2u));
+    } else {
+        spin(us);
+    }
+}
+
+/*
+ * Yields reach no task of a lower priority, and it may be one of those that is waited for: whoever
+ * waits by yields for half of some ticks sleeps for the next one. Single programs do not.
+ */
+static bool yields_for_long(uint32_t us)
+{
+    static TickType_t since;
+    static uint32_t yielded_us;
+    TickType_t now = xTaskGetTickCount(), passed = (TickType_t)(now - since);
+    yielded_us += us + POLL_US;
+    if (passed < YIELDING_TICKS) {
+        return false;
+    }
+    bool for_long = passed == YIELDING_TICKS && yielded_us >= YIELDING_TICKS * TICK_US / 2u;
+    since = now;
+    yielded_us = 0;
+    return for_long;
+}
+
 void nf2_freertos_pause(void *unused, uint32_t us)
 {
     (void)unused;
     if (!running()) {
-        return;
-    }
-    if (us >= 2u * TICK_US) {
-        vTaskDelay(us / TICK_US);
+        spin(us);
+    } else if (us >= SLEEP_US || us >= TICK_US) {
+        vTaskDelay((TickType_t)(us >= TICK_US ? us / TICK_US : 1u));
+    } else if (yields_for_long(us)) {
+        vTaskDelay(1);
     } else {
         taskYIELD();            /* a program ends sooner than the next tick: ask again at once */
     }
@@ -47,8 +111,62 @@ void nf2_freertos_pause(void *unused, uint32_t us)
 uint32_t nf2_freertos_now_us(void *unused)
 {
     (void)unused;
-    return (uint32_t)xTaskGetTickCount() * TICK_US;
+#ifdef NF2_FREERTOS_CLOCK_US
+    return NF2_FREERTOS_CLOCK_US();
+#else
+    static TickType_t last = (TickType_t)configINITIAL_TICK_COUNT;
+    static uint32_t ticks;          /* a count of 16 bits goes on in 32 */
+    taskENTER_CRITICAL();
+    TickType_t now = xTaskGetTickCount();
+    ticks += (uint32_t)(TickType_t)(now - last);
+    last = now;
+    uint32_t passed = ticks;
+    taskEXIT_CRITICAL();
+    return spun_us + passed * TICK_US;
+#endif
 }
+
+/* ---- the chip of several tasks --------------------------------------------------------------- */
+
+void nf2_freertos_claim(void *context)
+{
+    struct nf2_freertos_chip *chip = context;
+    if (running()) {
+        (void)xSemaphoreTake(chip->claim, portMAX_DELAY);
+    }
+}
+
+void nf2_freertos_release(void *context)
+{
+    struct nf2_freertos_chip *chip = context;
+    if (running()) {
+        (void)xSemaphoreGive(chip->claim);
+    }
+}
+
+void nf2_freertos_bus_lock(void *context)
+{
+    struct nf2_freertos_chip *chip = context;
+    if (running()) {
+        (void)xSemaphoreTake(chip->bus, portMAX_DELAY);
+    }
+}
+
+void nf2_freertos_bus_unlock(void *context)
+{
+    struct nf2_freertos_chip *chip = context;
+    if (running()) {
+        (void)xSemaphoreGive(chip->bus);
+    }
+}
+
+void nf2_freertos_chip_init(struct nf2_freertos_chip *chip)
+{
+    chip->claim = xSemaphoreCreateMutexStatic(&chip->claim_memory);
+    chip->bus = xSemaphoreCreateMutexStatic(&chip->bus_memory);
+}
+
+/* ---- idle work ------------------------------------------------------------------------------- */
 
 /* Below all others: frees, compacts and erases ahead, so that writes need not wait for erases. */
 static void idle_work(void *context)

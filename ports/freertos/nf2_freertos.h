@@ -8,8 +8,9 @@
  *     nf2_open(&volume.fs, ...)                  from any task
  *
  * FreeRTOSConfig.h needs: configSUPPORT_STATIC_ALLOCATION, configUSE_MUTEXES,
- * configUSE_RECURSIVE_MUTEXES, INCLUDE_vTaskDelay, INCLUDE_xTaskGetSchedulerState, all 1. Not to be
- * called from interrupts.
+ * configUSE_RECURSIVE_MUTEXES, INCLUDE_vTaskDelay, INCLUDE_xTaskGetSchedulerState, all 1; and
+ * configCPU_CLOCK_HZ or NF2_FREERTOS_CLOCK_US() (see nf2_freertos_delay). Not to be called from
+ * interrupts.
  */
 #ifndef NF2_FREERTOS_H
 #define NF2_FREERTOS_H
@@ -49,8 +50,8 @@ struct nf2_freertos {
 
 enum nf2_freertos_flags {
     NF2_FREERTOS_FORMAT_BLANK = 1,          /* where nf2_mount returns NF2_ERR_BLANK (no volume, and
-                                               the first 256 bytes are 0xFF; nothing behind them was
-                                               looked at): format, then mount */
+                                               blank where nf2_mount has looked): format, then
+                                               mount. The chip must be ready by then */
     NF2_FREERTOS_NO_IDLE_TASK = 2           /* you call nf2_maintain yourself */
 };
 
@@ -76,10 +77,45 @@ void nf2_freertos_lock(void *volume);
 void nf2_freertos_unlock(void *volume);
 
 /*
- * For a driver that waits for its chip (spinor_bus's `pause` and `now_us`): other tasks run
- * meanwhile. Short waits only yield, so give both.
+ * For a driver that waits for its chip: functions of struct spinor_bus that have the same names.
+ *
+ * pause: waits about `us` microseconds, in which other tasks run. From 1 ms on, or from a tick on,
+ * it sleeps: tasks of lower priority run, too, whatever the tick rate is. Shorter ones only yield,
+ * and may return at once; where one yield follows the other for some ticks, one of them sleeps for
+ * a tick. So a task that waits for the chip never keeps the one that holds it from running.
+ *
+ * delay: waits at least `us` microseconds. Below 1 ms, or two ticks, it keeps the processor busy.
+ *
+ * now_us: a clock for time-outs. It has the steps of the tick, also where the tick count has 16
+ * bits: then it must be asked at least once while those come round, or it falls behind.
+ *
+ * All three hold before the scheduler starts, too: there the clock counts what was waited.
+ *
+ * delay, and the others before the scheduler starts, count processor clocks, of which there are
+ * configCPU_CLOCK_HZ in a second. Where that is not the processor's own rate, or not defined,
+ * define NF2_FREERTOS_CLOCK_US() in FreeRTOSConfig.h: a clock in microseconds with steps of one,
+ * which wraps at 2^32 and runs before the scheduler starts. now_us is that clock then.
  */
 void nf2_freertos_pause(void *unused, uint32_t us);
+void nf2_freertos_delay(void *unused, uint32_t us);
 uint32_t nf2_freertos_now_us(void *unused);
+
+/*
+ * For a chip that several tasks use, over one volume or more: two mutexes, each with priority
+ * inheritance. `claim` is held for the whole of a program or erase, so that a high task that waits
+ * for it lends its priority to the low one that the chip works for. `bus` is held for a transfer.
+ * The functions fit into struct spinor_bus where its `context` is a struct nf2_freertos_chip, or
+ * begins with one. Before the scheduler starts they do nothing.
+ */
+struct nf2_freertos_chip {
+    StaticSemaphore_t claim_memory, bus_memory;
+    SemaphoreHandle_t claim, bus;
+};
+
+void nf2_freertos_chip_init(struct nf2_freertos_chip *chip);    /* once, before spinor_start */
+void nf2_freertos_claim(void *chip);
+void nf2_freertos_release(void *chip);
+void nf2_freertos_bus_lock(void *chip);
+void nf2_freertos_bus_unlock(void *chip);
 
 #endif

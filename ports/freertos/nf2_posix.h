@@ -7,8 +7,9 @@
  *
  * What differs from POSIX, because the volume underneath does: one descriptor at a time may write a
  * file (EBUSY); an open file cannot be removed or replaced (EBUSY); a write is taken whole or not
- * at all; what was written is durable after nf2p_fsync or nf2p_close, or at once with O_SYNC. There
- * are no links, owners and times. Needs errno.h, fcntl.h and sys/stat.h (newlib, picolibc, a host's
+ * at all; what was written is durable after nf2p_fsync or nf2p_close, or at once with O_SYNC; after
+ * ENOSPC both fail with ENOSPC, too, and the file keeps its old content, until a later write
+ * succeeds, also one of 0 bytes (see nf2_write). There are no links, owners and times. Needs errno.h, fcntl.h and sys/stat.h (newlib, picolibc, a host's
  * library). errno is the C library's: with newlib under FreeRTOS set configUSE_NEWLIB_REENTRANT to
  * 1 and each task has its own.
  */

@@ -11,8 +11,8 @@
  *     static const struct spinor_bus bus = {.transfer = board_transfer, .pause = board_pause};
  *     if (spinor_start(&chip, &bus) == 0) { config.flash = &chip.driver; }
  *
- * Several tasks may use one chip when `lock` and `unlock` are given: they are released while the
- * chip is busy, and a read by another task then suspends an erase that is under way.
+ * Several tasks may use one chip when `lock`, `unlock`, `claim` and `release` are given: the bus is
+ * free while the chip is busy, and a read by another task then suspends an erase that is under way.
  */
 #ifndef SPINOR_H
 #define SPINOR_H
@@ -35,17 +35,22 @@ enum spinor_error {
     SPINOR_BUS = -1,            /* `transfer` failed */
     SPINOR_ABSENT = -2,         /* nothing answers: wiring, chip select, or no power */
     SPINOR_TIMEOUT = -3,        /* busy for longer than the chip's own maximum */
-    /* write enable is not taken: write-protected, or a broken MOSI line */
+    /* write enable is not taken, a broken MOSI line may do that, too; or the chip says that the
+       place is write-protected: see spinor_unprotect */
     SPINOR_PROTECTED = -4,
     /* the chip answers, but how large it is or how it addresses is not known */
     SPINOR_UNKNOWN = -5,
-    SPINOR_RANGE = -6           /* the range is not on the chip, or not one erase */
+    /* the range is not on the chip, or not one erase; or spinor_erase_done was not asked */
+    SPINOR_RANGE = -6,
+    /* no erase of 4 KiB to 64 KiB is known to work everywhere: see part.erase */
+    SPINOR_UNEVEN = -7,
+    SPINOR_DIFFERS = -8         /* what was programmed reads differently (bus.read_back) */
 };
 
 const char *spinor_error_text(int error);
 
 struct spinor_transfer {
-    uint8_t opcode;             /* always on one line */
+    uint8_t opcode;             /* on one line */
     uint8_t address_bytes;      /* 0, 3 or 4; most significant first */
     uint8_t address_lines;      /* 1 or 4 */
     uint8_t dummy_clocks;       /* behind the address; drive zeros */
@@ -54,6 +59,8 @@ struct spinor_transfer {
     const uint8_t *out;         /* `length` bytes to send, or NULL */
     uint8_t *in;                /* `length` bytes to receive, or NULL */
     uint32_t length;            /* 0: none */
+    /* only where `lines` is 4, in spinor_start, to leave QPI; who cannot do it may ignore it */
+    bool opcode_on_four;
 };
 
 /*
@@ -71,15 +78,34 @@ struct spinor_bus {
     int (*transfer)(void *context, const struct spinor_transfer *transfer);
 
     /*
-     * Waits about `us` microseconds, or does other work meanwhile. Without `now_us`, not for less.
+     * Waits about `us` microseconds, or does other work meanwhile. It may return early if `delay`
+     * or `now_us` is given. Where tasks share the chip, tasks of any priority run in a pause of
+     * 1000.
      */
     void (*pause)(void *context, uint32_t us);
 
     /* The rest is optional. */
 
-    uint32_t (*now_us)(void *context);  /* a clock that wraps at 2^32; steps up to 10 ms are fine */
-    void (*lock)(void *context);        /* round each use of the bus; not recursive */
+    /*
+     * Waits at least `us` microseconds: what the chip needs before it listens again, mostly less
+     * than 100. Without it spinor pauses, until `now_us`, where it is given, has gone on by `us`
+     * and 10 ms more.
+     */
+    void (*delay)(void *context, uint32_t us);
+
+    /* A clock that wraps at 2^32; steps up to 10 ms are fine. It runs from spinor_start on. */
+    uint32_t (*now_us)(void *context);
+
+    /*
+     * For a chip that several tasks use: two locks with priority inheritance, neither recursive.
+     * `claim` is held for a whole program or erase, and while one waits for another task's: never
+     * together with `lock` of another chip. `lock` is held for each use of the bus, inside `claim`
+     * or alone. Without `claim` a task that must wait for another one's operation pauses.
+     */
+    void (*lock)(void *context);
     void (*unlock)(void *context);
+    void (*claim)(void *context);
+    void (*release)(void *context);
 
     /*
      * The chip as memory: `mapped_size` bytes at `mapped`. `map` turns the window on or off
@@ -91,6 +117,13 @@ struct spinor_bus {
     int (*map)(void *context, bool on);
     void (*forget)(void *context, uint32_t address, uint32_t length);
 
+    /*
+     * Resets the chip by its pin, or by the sequence of JESD252. spinor_start calls it where the
+     * chip does not answer: in octal mode, from which no command on one line leads back.
+     */
+    void (*reset)(void *context);
+
+    bool read_back;             /* read and compare each program: it may have been ignored */
     uint8_t lines;              /* data lines: 4, or 0 and 1 for one */
     uint32_t clock_hz;          /* for `read_page_us`; 0: 50 MHz */
 };
@@ -103,6 +136,14 @@ struct spinor_erase {
 
 #define SPINOR_ERASES 4u
 
+/* Where the chip says that a program or erase failed. */
+enum spinor_failures {
+    SPINOR_SILENT,              /* it does not */
+    SPINOR_FLAGS,               /* register 70h (Micron and others) */
+    SPINOR_SECURITY,            /* register 2Bh (Macronix) */
+    SPINOR_STATUS               /* register 05h, and it stays busy until 30h (Spansion S25FL-S) */
+};
+
 /* What was found out; for your log, and to be looked at in a debugger. */
 struct spinor_part {
     uint8_t id[3];              /* maker, type, capacity */
@@ -114,9 +155,16 @@ struct spinor_part {
     uint8_t read, read_address_lines, read_data_lines, read_dummies, program;
     uint8_t suspend, resume;    /* opcodes; 0: an erase cannot be suspended */
     uint32_t suspend_us, resume_gap_us;
+    bool programs_meanwhile;    /* elsewhere, while an erase is suspended */
     uint8_t sleep, wake;        /* opcodes; 0: no deep power-down */
     uint32_t wake_us;
-    bool flags;                 /* register 70h says whether an operation failed */
+    uint32_t base, usable;      /* bytes: the part that `driver` shows; others have other erases */
+    enum spinor_failures failures;
+    uint8_t dies;               /* 70h must be read so often */
+    uint8_t protect_bits;       /* of register 1 */
+    bool protect_inverts;       /* bit 6 of register 2 inverts what they say */
+    bool is_protected;          /* some of the chip, when it was started: see spinor_unprotect */
+    bool locks;                 /* all of it is locked from power-up on */
 
     /* as SFDP gives them, until spinor_start has used them */
     uint8_t quad, quad_dummies, quad_lines, quad_enable, enter_four;
@@ -130,13 +178,23 @@ struct spinor {
     /* private */
     enum { SPINOR_IDLE, SPINOR_PROGRAMS, SPINOR_ERASES_NOW } work;
     uint32_t work_address, work_length;
+    bool open, runs;            /* an erase was begun and not asked about; the chip is at it */
+    bool finishing;             /* a task waits for its end */
+    int open_result;            /* where it does not run any more */
+    uint32_t open_since_us, open_max_us, open_suspends;
     uint32_t suspends;          /* of the erase that is under way */
+    bool suspended;             /* it must be resumed before it is over */
+    bool stubborn;              /* it was asked to stop, and did not */
     bool asleep;
+    uint8_t flags;              /* 70h, at the end of the last wait */
+    bool locked;                /* nothing is written until spinor_unprotect */
 };
 
 /*
  * Finds the chip and fills in `chip`. Also where the processor was reset while the chip erased,
- * slept, had an erase suspended or was in another addressing mode. `bus` stays in use.
+ * slept, had an erase suspended, was in another addressing mode, in continuous reading or in QPI.
+ * (From QPI a bus with one line gets a chip only if it takes FFh, and if the other lines are pulled
+ * up.) An erase that is under way or suspended is waited for. `bus` stays in use.
  */
 int spinor_start(struct spinor *chip, const struct spinor_bus *bus);
 
@@ -146,6 +204,26 @@ int spinor_program(struct spinor *chip, uint32_t address, const void *data, uint
 
 /* One erase of a size that the chip has, at a multiple of it. */
 int spinor_erase(struct spinor *chip, uint32_t address, uint32_t length);
+
+/*
+ * The same in the background: spinor_erase_begin returns at once, spinor_erase_done says 0 while
+ * the erase runs, 1 when it has ended (or none was begun), an error when it has failed. Meanwhile
+ * reads and programs elsewhere suspend it, if the chip can do that (part.suspend,
+ * part.programs_meanwhile), and wait for its end otherwise; what needs the chip for itself (another
+ * erase, a sleep) waits.
+ * Without `now_us` an erase that never ends is not noticed. `driver` has these functions where the
+ * chip can do both.
+ */
+int spinor_erase_begin(struct spinor *chip, uint32_t address, uint32_t length);
+int spinor_erase_done(struct spinor *chip);
+
+/*
+ * Clears the block protection of the whole chip: bits that stay when the power fails, or those of a
+ * chip that is locked from each power-up on (part.locks), which writes nothing before this call.
+ * SPINOR_PROTECTED: the chip keeps them (a pin, or for good). Sector by sector protection of other
+ * kinds (PPB, DYB, SPB) is not touched. Does nothing where part.is_protected is false.
+ */
+int spinor_unprotect(struct spinor *chip);
 
 /* Deep power-down; the next call wakes the chip by itself. Does nothing on a chip that has none. */
 int spinor_sleep(struct spinor *chip);

@@ -11,16 +11,20 @@
 #define HEADERS_MAX 16u
 #define BASIC_ID 0xFF00u
 #define FOUR_ID 0xFF84u
+#define MAP_ID 0xFF81u
+#define TABLE_WORDS 48u         /* the longest: maps of erases by place */
 #define BASIC_WORDS 16u
 #define BASIC_WORDS_MIN 9u      /* the first edition has no times */
 #define SMALLEST_ERASE 4096u
+#define LARGEST_ERASE 65536u    /* that NF2FS takes as a block */
 
 #define TYPICAL_64K_US 500000u  /* where the chip gives no times */
 #define TYPICAL_4K_US 50000u
 
 struct table {
-    uint32_t word[BASIC_WORDS];
-    uint32_t words;
+    uint32_t word[TABLE_WORDS];
+    uint32_t words;             /* that were read */
+    bool longer;                /* there are more */
 };
 
 static int fetch(const struct spinor_bus *bus, uint32_t address, uint8_t *in, uint32_t length)
@@ -43,7 +47,8 @@ static uint32_t field(const struct table *table, uint32_t word, uint32_t low, ui
 static int fetch_table(const struct spinor_bus *bus, uint32_t address, uint32_t words,
                        struct table *out)
 {
-    out->words = words < BASIC_WORDS ? words : BASIC_WORDS;
+    out->words = words < TABLE_WORDS ? words : TABLE_WORDS;
+    out->longer = words > TABLE_WORDS;
     for (uint32_t i = 0; i < out->words; i++) {
         uint8_t bytes[4];
         int result = fetch(bus, address + 4u * i, bytes, sizeof(bytes));
@@ -151,6 +156,7 @@ static void take_states(const struct table *basic, struct spinor_part *part)
     if (basic->words >= 13u && field(basic, 12, 31, 1) == 0) {
         part->suspend = (uint8_t)field(basic, 13, 24, 8);
         part->resume = (uint8_t)field(basic, 13, 16, 8);
+        part->programs_meanwhile = field(basic, 12, 5, 1) != 0;
         part->suspend_us = delay_us(basic, 12, 24);
         part->resume_gap_us = (field(basic, 12, 20, 4) + 1u) * 64u;
     }
@@ -159,7 +165,7 @@ static void take_states(const struct table *basic, struct spinor_part *part)
         part->sleep = sleeps ? (uint8_t)field(basic, 14, 23, 8) : 0;
         part->wake = sleeps ? (uint8_t)field(basic, 14, 15, 8) : 0;
         part->wake_us = sleeps ? delay_us(basic, 14, 8) : 0;
-        part->flags = field(basic, 14, 3, 1) != 0;
+        part->failures = field(basic, 14, 3, 1) != 0 ? SPINOR_FLAGS : SPINOR_SILENT;
     }
 }
 
@@ -187,6 +193,136 @@ static void take_four(const struct table *four, struct spinor_part *part)
     part->quad = part->quad == 0 || !quad ? 0 : part->quad_lines == 1 ? 0x6C : 0xEC;
 }
 
+/* ---- erases by place ------------------------------------------------------------------------- */
+
+#define IS_LAST 1u              /* in the first word of a descriptor */
+#define IS_MAP 2u
+
+/*
+ * A register that tells which map holds: one bit of the map's number. Its address, if it has one,
+ * is in the word behind.
+ */
+static int detect(const struct spinor_bus *bus, const uint32_t word[2], uint32_t *number)
+{
+    uint32_t address = word[0] >> 22 & 3u, dummies = word[0] >> 16 & 15u;
+    uint8_t value = 0;
+    const struct spinor_transfer transfer = {
+        .opcode = (uint8_t)(word[0] >> 8),
+        .address_bytes = address == 0 ? 0 : address == 2u ? 4 : 3,
+        .address_lines = 1, .dummy_clocks = dummies == 15u ? 8 : (uint8_t)dummies, .data_lines = 1,
+        .address = word[1], .in = &value, .length = 1,
+    };
+    int result = bus->transfer(bus->context, &transfer);
+    *number = *number << 1 | ((word[0] >> 24 & value) != 0);
+    return result != 0 ? SPINOR_BUS : SPINOR_OK;
+}
+
+/* The first word of the map that holds, 0: the table makes no sense. Words count from 0 here. */
+static int find_map(const struct spinor_bus *bus, const struct table *table, uint32_t *first,
+                    uint32_t *count)
+{
+    uint32_t at = 0, number = 0;
+    *count = 0;
+    while (at + 1u < table->words && (table->word[at] & IS_MAP) == 0) {
+        int result = detect(bus, &table->word[at], &number);
+        if (result != 0) {
+            return result;
+        }
+        at += 2u;
+    }
+    while (at < table->words && (table->word[at] & IS_MAP) != 0) {
+        uint32_t regions = (table->word[at] >> 16 & 0xFFu) + 1u;
+        bool whole = regions < table->words - at;
+        if (whole && (table->word[at] >> 8 & 0xFFu) == number) {
+            *first = at + 1u;
+            *count = regions;
+            return SPINOR_OK;
+        }
+        if (!whole || (table->word[at] & IS_LAST) != 0) {
+            return SPINOR_OK;
+        }
+        at += regions + 1u;
+    }
+    return SPINOR_OK;
+}
+
+static bool is_useful(const struct spinor_part *part, uint32_t types)
+{
+    for (uint32_t i = 0; i < SPINOR_ERASES; i++) {
+        uint32_t size = part->erase[i].size;
+        if ((types & 1u << i) != 0 && size >= SMALLEST_ERASE && size <= LARGEST_ERASE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void keep(struct spinor_part *part, uint32_t types)
+{
+    for (uint32_t i = 0; i < SPINOR_ERASES; i++) {
+        part->erase[i].size = (types & 1u << i) != 0 ? part->erase[i].size : 0;
+    }
+}
+
+/*
+ * What works in all regions is kept. If nothing does, the largest region with a useful erase is the
+ * chip. A region's word has its size, in pieces of 256 bytes less one, and a bit for each erase.
+ */
+static void take_regions(const uint32_t *region, uint32_t count, struct spinor_part *part)
+{
+    uint32_t common = 15, at = 0, types = 0;
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t size = ((region[i] >> 8) + 1u) * 256u;
+        common &= region[i];
+        if (is_useful(part, region[i]) && size > part->usable) {
+            part->base = at;
+            part->usable = size;
+            types = region[i];
+        }
+        at += size;
+        total += size;
+    }
+    bool even = is_useful(part, common);
+    if (even || total != part->size) {
+        part->base = 0;
+        part->usable = part->size;
+    }
+    keep(part, total != part->size ? 0 : even ? common : types);
+}
+
+void spinor_drop_uneven(struct spinor_part *part)
+{
+    bool s25fl = part->id[0] == 0x01u && (part->id[1] == 0x02u || part->id[1] == 0x20u);
+    bool sst26 = part->id[0] == 0xBFu && part->id[1] == 0x26u;
+    for (uint32_t i = 0; i < SPINOR_ERASES; i++) {
+        uint32_t size = part->erase[i].size;
+        bool partial = (s25fl && size < 65536u) || (sst26 && size != SMALLEST_ERASE);
+        part->erase[i].size = partial ? 0 : size;
+    }
+}
+
+/* `table` is room for it. */
+static int take_map(const struct spinor_bus *bus, struct table *table, struct spinor_part *part)
+{
+    uint32_t first = 0, count = 0;
+    int result = find_table(bus, MAP_ID, table);
+    if (result != 0) {
+        return result;
+    }
+    if (table->words == 0) {
+        spinor_drop_uneven(part);
+        return SPINOR_OK;
+    }
+    result = table->longer ? SPINOR_OK : find_map(bus, table, &first, &count);
+    if (result == 0 && count > 0) {
+        take_regions(&table->word[first], count, part);
+    } else {
+        keep(part, 0);
+    }
+    return result;
+}
+
 int spinor_sfdp(const struct spinor_bus *bus, struct spinor_part *part)
 {
     struct table table;
@@ -210,5 +346,5 @@ int spinor_sfdp(const struct spinor_bus *bus, struct spinor_part *part)
             take_four(&table, part);
         }
     }
-    return result;
+    return result != 0 ? result : take_map(bus, &table, part);
 }

@@ -11,4 +11,10 @@
  */
 int spinor_sfdp(const struct spinor_bus *bus, struct spinor_part *part);
 
+/*
+ * Of a chip that has no map of its erases: those that are known not to work everywhere on chips of
+ * its family (S25FL-S, SST26).
+ */
+void spinor_drop_uneven(struct spinor_part *part);
+
 #endif

@@ -9,30 +9,73 @@
 
 #define NOTHING 0xFFu           /* what an open line reads as */
 #define START_MAX_US 10000000u  /* a large erase that a reset left behind, on a worn chip */
+#define ANSWER_MS 50u
 #define REGISTER_MAX_US 100000u
 #define LINE_CLOCK_HZ 50000000u
 
 /* ---- finding the chip ------------------------------------------------------------------------ */
 
 /*
+ * Ones on the line for as long as an address and its mode bits take, on four lines or on two, with
+ * three bytes or four: these end continuous reading. FFh and F5h on four lines end QPI, and on one
+ * line FFh does, too, where the others are pulled up. No chip takes them for anything else.
+ */
+static int leave_modes(struct spinor *chip)
+{
+    static const uint8_t ones[4] = {NOTHING, NOTHING, NOTHING, NOTHING};
+    static const uint8_t lengths[] = {0, 1, 4};
+    int result = SPINOR_OK;
+    for (uint32_t i = 0; result == 0 && i < sizeof(lengths); i++) {
+        const struct spinor_transfer transfer = {
+            .opcode = LEAVE_MODE, .address_lines = 1, .data_lines = 1, .out = ones,
+            .length = lengths[i],
+        };
+        result = spinor_send(chip, &transfer);
+    }
+    for (uint32_t i = 0; result == 0 && chip->bus->lines == 4u && i < 2u; i++) {
+        const struct spinor_transfer transfer = {
+            .opcode = i == 0 ? LEAVE_MODE : LEAVE_QPI, .opcode_on_four = true, .address_lines = 4,
+            .data_lines = 4,
+        };
+        result = spinor_send(chip, &transfer);
+    }
+    return result;
+}
+
+/* It may sleep, not have had its power for long, or not understand. */
+static int make_answer(struct spinor *chip)
+{
+    uint8_t status = NOTHING;
+    for (uint32_t tries = 0; tries < ANSWER_MS; tries++) {
+        int result = leave_modes(chip);
+        result = result != 0 ? result : spinor_command(chip, WAKE);
+        result = result != 0 ? result : spinor_hold(chip, 1000);
+        result = result != 0 ? result : spinor_get(chip, READ_STATUS, &status, 1);
+        if (result != 0 || status != NOTHING) {
+            return result;
+        }
+    }
+    return SPINOR_ABSENT;
+}
+
+/*
  * After a reset of the processor alone the chip may sleep, be in the middle of an erase, have it
- * suspended, or be in another addressing mode. The reset comes last: it must not hit an erase.
+ * suspended, or be in another mode. A suspended erase goes on: one of two opcodes resumes it, the
+ * other one at most clears bits of failures. The reset comes last: it must not hit an erase.
  */
 static int settle(struct spinor *chip)
 {
-    uint8_t status = NOTHING;
-    int result = spinor_command(chip, WAKE);
-    for (uint32_t tries = 0; result == 0 && status == NOTHING; tries++) {
-        if (tries == 50u) {
-            return SPINOR_ABSENT;
-        }
-        spinor_pause(chip, 1000);
-        result = spinor_get(chip, READ_STATUS, &status, 1);
+    int result = make_answer(chip);
+    if (result == SPINOR_ABSENT && chip->bus->reset != NULL) {
+        chip->bus->reset(chip->bus->context);
+        result = make_answer(chip);
     }
+    result = result != 0 ? result : spinor_command(chip, RESUME);
+    result = result != 0 ? result : spinor_command(chip, CLEAR_STATUS);
     result = result != 0 ? result : spinor_wait_idle(chip, 1000, START_MAX_US);
     result = result != 0 ? result : spinor_command(chip, RESET_ENABLE);
     result = result != 0 ? result : spinor_command(chip, RESET);
-    spinor_pause(chip, 100);
+    result = result != 0 ? result : spinor_hold(chip, 100);
     return result != 0 ? result : spinor_wait_idle(chip, 1000, START_MAX_US);
 }
 
@@ -52,6 +95,7 @@ static void suppose(struct spinor_part *part)
     part->size = size_of(part->id[2]);
     part->erase[0] = (struct spinor_erase){4096, 0x20, 60000, 1000000};
     part->erase[1] = (struct spinor_erase){65536, 0xD8, 700000, 5000000};
+    spinor_drop_uneven(part);
     if (part->size > (uint32_t)1 << 24) {
         part->erase[0].opcode = 0x21;
         part->erase[1].opcode = 0xDC;
@@ -59,6 +103,22 @@ static void suppose(struct spinor_part *part)
         part->read = 0x0C;
         part->program = 0x12;
     }
+}
+
+/*
+ * S25FL-S without a table: of the two more bytes that it tells, the last one says whether its
+ * sectors have 256 KiB, for which there is no other opcode.
+ */
+static int suppose_sectors(struct spinor *chip)
+{
+    uint8_t id[5] = {0};
+    struct spinor_part *part = &chip->part;
+    bool s25fl = part->id[0] == 0x01u && (part->id[1] == 0x02u || part->id[1] == 0x20u);
+    int result = s25fl ? spinor_get(chip, READ_ID, id, sizeof(id)) : SPINOR_OK;
+    if (result == 0 && s25fl && id[4] == 0) {
+        part->erase[1] = (struct spinor_erase){262144, part->erase[1].opcode, 520000, 2600000};
+    }
+    return result;
 }
 
 static int identify(struct spinor *chip)
@@ -80,8 +140,10 @@ static int identify(struct spinor *chip)
     part->sfdp = result == SPINOR_OK;
     if (result == SPINOR_UNKNOWN) {
         suppose(part);
-        result = SPINOR_OK;
+        result = suppose_sectors(chip);
     }
+    part->usable = part->usable != 0 ? part->usable : part->size;
+    spinor_know_maker(part);
     return result != 0 ? result : part->size == 0 ? SPINOR_UNKNOWN : SPINOR_OK;
 }
 
@@ -149,19 +211,34 @@ static int use_quad(struct spinor *chip)
 
 /* ---- as NF2FS's driver ----------------------------------------------------------------------- */
 
+static uint32_t base_of(const struct spinor *chip)
+{
+    return chip->part.base;
+}
+
 static int flash_read(void *context, uint32_t address, void *data, uint32_t length)
 {
-    return spinor_read(context, address, data, length);
+    return spinor_read(context, base_of(context) + address, data, length);
 }
 
 static int flash_program(void *context, uint32_t address, const void *data, uint32_t length)
 {
-    return spinor_program(context, address, data, length);
+    return spinor_program(context, base_of(context) + address, data, length);
 }
 
 static int flash_erase(void *context, uint32_t address, uint32_t length)
 {
-    return spinor_erase(context, address, length);
+    return spinor_erase(context, base_of(context) + address, length);
+}
+
+static int flash_erase_begin(void *context, uint32_t address, uint32_t length)
+{
+    return spinor_erase_begin(context, base_of(context) + address, length);
+}
+
+static int flash_erase_done(void *context)
+{
+    return spinor_erase_done(context);
 }
 
 static uint32_t page_read_us(const struct spinor *chip)
@@ -184,19 +261,26 @@ static int fill_driver(struct spinor *chip)
             large = large == NULL || erase->size > large->size ? erase : large;
         }
     }
-    if (block == NULL || chip->part.page_size < 256u) {
+    if (chip->part.page_size < 256u) {
         return SPINOR_UNKNOWN;
+    }
+    if (block == NULL) {
+        return SPINOR_UNEVEN;
     }
     bool pays = large->size > block->size
                 && large->typical_us < large->size / block->size * block->typical_us;
     chip->driver = (struct nf2_flash){
         .context = chip, .read = flash_read, .program = flash_program, .erase = flash_erase,
-        .chip_size = chip->part.size, .block_size = block->size,
+        .chip_size = chip->part.usable, .block_size = block->size,
         .large_erase_size = pays ? large->size : 0,
         .page_size = chip->part.page_size < 512u ? 256u : 512u, .program_unit = 1, .read_unit = 1,
         .read_page_us = page_read_us(chip), .program_page_us = chip->part.program_us,
         .erase_block_us = block->typical_us, .large_erase_us = pays ? large->typical_us : 0,
     };
+    if (chip->part.suspend != 0 && chip->part.programs_meanwhile) {
+        chip->driver.erase_begin = flash_erase_begin;
+        chip->driver.erase_done = flash_erase_done;
+    }
     return SPINOR_OK;
 }
 
@@ -209,6 +293,7 @@ int spinor_start(struct spinor *chip, const struct spinor_bus *bus)
     result = result != 0 ? result : identify(chip);
     result = result != 0 ? result : use_four(chip);
     result = result != 0 ? result : use_quad(chip);
+    result = result != 0 ? result : spinor_look_at_protection(chip);
     result = result != 0 ? result : fill_driver(chip);
     int mapped = result != 0 ? SPINOR_OK : spinor_window(chip, true);
     spinor_unlock(chip);
@@ -227,11 +312,15 @@ const char *spinor_error_text(int error)
     case SPINOR_TIMEOUT:
         return "the chip stays busy";
     case SPINOR_PROTECTED:
-        return "the chip takes no write enable";
+        return "the chip takes no write enable, or is write-protected";
     case SPINOR_UNKNOWN:
         return "the chip's size or addressing is not known";
     case SPINOR_RANGE:
         return "the range is not on the chip";
+    case SPINOR_UNEVEN:
+        return "no erase of 4 KiB to 64 KiB is known to work on the whole chip";
+    case SPINOR_DIFFERS:
+        return "what was programmed reads differently";
     case NF2_FLASH_BAD:
         return "the chip reports that the block failed";
     default:

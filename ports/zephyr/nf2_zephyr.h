@@ -1,23 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nf2_zephyr.h - NF2FS as a file system of Zephyr.
+ * nf2_zephyr.h - NF2FS as a file system of Zephyr (3.7 and later).
+ *
+ * In the devicetree:
+ *
+ *     fstab {
+ *         compatible = "zephyr,fstab";
+ *         files: files {
+ *             compatible = "zephyr,fstab,nf2fs";
+ *             mount-point = "/nf2";
+ *             partition = <&storage_partition>;
+ *             automount;
+ *         };
+ *     };
+ *
+ * or in C, and then fs_mount(&mount):
  *
  *     static struct nf2_zephyr volume;
  *     static struct fs_mount_t mount = {
  *         .type = NF2_ZEPHYR_TYPE, .mnt_point = "/nf2", .fs_data = &volume,
  *         .storage_dev = (void *)FIXED_PARTITION_ID(storage_partition),
  *     };
- *     fs_mount(&mount);                a partition that has no volume, and whose first 256 bytes are
- *                                      0xFF, is formatted, whatever is behind them, unless
- *                                      FS_MOUNT_FLAG_NO_FORMAT is set
- *     nf2_maintain(&volume.fs, us);    from a thread of low priority
  *
- * Without another file system Zephyr cuts names in listings to 12 characters: set
- * CONFIG_FILE_SYSTEM_MAX_FILE_NAME.
+ * A thread of low priority calls nf2_maintain(&nf2_zephyr_volume(&mount)->fs, budget_us).
  *
- * Not compiled against Zephyr's own headers, which are in no package registry: the test compiles
- * it, and runs it, against declarations of our own in tests/ports/stubs that follow Zephyr's
- * documentation (3.7 and 4.x) and were compared with its headers by reading.
+ * What mounting does when there is no volume:
+ *   - A partition that nf2_mount finds BLANK is formatted, unless FS_MOUNT_FLAG_NO_FORMAT or
+ *     FS_MOUNT_FLAG_READ_ONLY is set.
+ *   - One that holds something else (FOREIGN) is formatted only if `format_foreign` is set, too.
+ *   - One that is damaged, or has another geometry or version, is never formatted: fs_mkfs does it.
+ * `error` says which it was; errno has no values for that: BLANK and FOREIGN are -ENODEV, CORRUPT
+ * is -EFAULT, GEOMETRY is -EINVAL, VERSION is -ENOTSUP. A partition that is too small is -ENOSPC.
+ *
+ * What differs from LittleFS in Zephyr: an extension by fs_truncate that does not fit returns
+ * -ENOSPC and changes nothing. After an fs_unmount or fs_close that returned an error, the volume
+ * is not mounted and the file not open; call it once more, and Zephyr forgets it, too.
  */
 #ifndef NF2_ZEPHYR_H
 #define NF2_ZEPHYR_H
@@ -31,15 +48,32 @@
 #define NF2_ZEPHYR_TYPE (FS_TYPE_EXTERNAL_BASE + 1)
 #define NF2_ZEPHYR_PAGE_SIZE 256u
 
+/* Zeros, but for what you set. It stays in use while the volume is mounted. */
 struct nf2_zephyr {
-    nf2_t fs;                   /* for nf2_maintain and nf2_check */
+    nf2_t fs;                   /* for nf2_maintain, nf2_health and nf2_check */
+    int error;                  /* result of the last mount or fs_mkfs: 0 or an enum nf2_error */
+
+    /* You may set these before fs_mount or fs_mkfs. */
+    bool format_foreign;        /* mounting also formats a partition that holds something else */
+    uint32_t large_erase_size;  /* bytes; 0: CONFIG_NF2FS_LARGE_ERASE_SIZE */
 
     /* private */
+    struct nf2_zephyr *next;
+    uint8_t area_id;
     const struct flash_area *area;
     struct nf2_flash flash;
     struct nf2_config config;
     struct k_mutex mutex;
     uint8_t buffer[NF2_BUFFER_SIZE(NF2_ZEPHYR_PAGE_SIZE)];
 };
+
+/*
+ * The volume of a mount point, such as one from the devicetree:
+ * &FS_FSTAB_ENTRY(DT_NODELABEL(files)).
+ */
+static inline struct nf2_zephyr *nf2_zephyr_volume(const struct fs_mount_t *mount)
+{
+    return (struct nf2_zephyr *)mount->fs_data;
+}
 
 #endif

@@ -155,6 +155,7 @@ def choose_command(
     elsewhere: Annotated[bool, typer.Option("--elsewhere/--no-elsewhere", help="Put rows of LittleFS 3 that were measured elsewhere beside, where there are some.")] = True,
     rows_path: Annotated[Optional[str], typer.Option("--rows", metavar="FILE", help="Keep the rows here, and take from it what is there.")] = None,
     cuts_path: Annotated[Optional[str], typer.Option("--cuts", metavar="FILE", help="Rows of `norbench cuts`: what each candidate lost at power cuts.")] = None,
+    linux: Annotated[Optional[int], typer.Option("--linux", min=1, metavar="MIB", help="The target runs Linux and has so much memory: its own file systems are candidates, too (norbench linux).")] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1)] = os.cpu_count() or 1,
     timeout: Annotated[int, typer.Option("--timeout", min=1, help="Seconds for one cell.")] = 600,
     cell: CellOption = None,
@@ -179,7 +180,15 @@ def choose_command(
     if elsewhere and not trace:
         rows += bench_elsewhere.beside(rows)
     cuts = bench.read_rows(cuts_path) if cuts_path else []
+    advice = None
+    if linux:
+        from . import linux_choose
+        theirs = linux_choose.measure(Path(linux_choose.DIRECTORY), [task.cell for task in tasks], more_arguments(False, "", trace), timeout, lambda text: print(f"norbench: {text}", file=sys.stderr))
+        fitting, too_large = linux_choose.split_by_memory(theirs, linux)
+        rows, advice = rows + fitting, linux_choose.advice(fitting, too_large, linux)
     print(bench_choose.answer(rows, cuts, chip, mhz, rates, limits))
+    if advice:
+        print("\n" + advice)
 
 
 def record_command(

@@ -18,6 +18,7 @@ class Peer:
     source: str                     # where it comes from, pinned by version and hash in `fetch`
     fetch: str = ""                 # the script and the name of its CMake variable
     option: str = ""
+    command: str = ""               # instead: what measures it, outside of the program of the others
 
 
 PEERS = (
@@ -28,6 +29,8 @@ PEERS = (
     Peer("FatFs R0.15", ("fatfs",), "BSD-1-Clause style", "PyPI, source package fatfs", "fatfs", "NF2FS_FATFS_DIR"),
     Peer("YAFFS2", ("yaffs2", "yaffs1"), "GPL-2.0, in an executable of its own (norbench-cell-gpl)",
          "Debian 12, source package u-boot", "yaffs2", "NF2FS_YAFFS2_DIR"),
+    Peer("JFFS2, UBIFS, cramfs, squashfs", (), "GPL-2.0, in a virtual machine under Debian's kernel", "Debian 12, packages of the kernel and of tools",
+         command="norbench linux build, then norbench linux run"),
     Peer("SPIFFS", (), "MIT", MEASURED_ELSEWHERE),
     Peer("JesFS", (), "MIT", MEASURED_ELSEWHERE),
     Peer("FileX with LevelX", (), "MIT", MEASURED_ELSEWHERE),
@@ -37,6 +40,8 @@ PEERS = (
 
 
 def state(peer: Peer, present: set[str]) -> str:
+    if peer.command:
+        return "in a virtual machine"
     if not peer.entries:
         return "cannot be built"
     missing = [name for name in peer.entries if name not in present]
@@ -47,6 +52,8 @@ def state(peer: Peer, present: set[str]) -> str:
 
 def how(peer: Peer, present: set[str]) -> str:
     """What the user does to get it; empty where nothing is to be done."""
+    if peer.command:
+        return peer.command
     if not peer.entries:
         return "peers/README.md shows how an adapter is written for sources that you have"
     if all(name in present for name in peer.entries):

@@ -159,13 +159,13 @@ def _verdict(report: Report) -> str:
         return _state(report)
     kept = f"; the image as it was is kept as {done.backup}" if done.backup else ""
     if done.method == "none":
-        return "structure whole, nothing to repair" + (
+        return f"{_whole(report)}, nothing to repair" + (
             f"; copied to {done.output}" if done.output else ""
         )
     if done.method == "resize":
         return f"the volume's structure was whole; {done.output} has the chip's size" + kept
     if done.method == "recovery":
-        return f"structure whole: what a power cut left open is settled in {done.output}" + kept
+        return f"{_whole(report)}: what a power cut left open is settled in {done.output}" + kept
     what = (
         "with losses or doubts: see above"
         if report.lossy or report.cut_short
@@ -174,9 +174,16 @@ def _verdict(report: Report) -> str:
     return f"repaired, {what}. The new volume is {done.output}" + kept
 
 
+def _whole(report: Report) -> str:
+    """Of a volume without a fault: no more than was verified."""
+    if not report.unchecked:
+        return "no damage found: structure and data are whole"
+    return "no damage found, but not all data could be verified (see below)"
+
+
 def _state(report: Report) -> str:
     if report.sound:
-        return "structure whole" + (
+        return _whole(report) + (
             ""
             if report.left_cleanly
             else " (power was cut; the first change after a mount settles that)"

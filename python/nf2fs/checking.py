@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from . import chips, files, interrupts, native
 from .errors import CORRUPT, EXIST, GEOMETRY, VERSION, NF2Error
-from .images import open_locked, refuse_other
+from .images import clearer, open_locked, refuse_other
 from .locks import ImageLock
 from .native import Finding, Item
 from .volume import Volume
@@ -112,7 +111,7 @@ def readable(path: str, chip: str | None) -> Iterator[tuple[str, native.Chip, st
     if length == facts.size:
         yield path, facts, None
         return
-    with tempfile.TemporaryDirectory(prefix="nf2-check-") as directory:
+    with files.unfinished("nf2-check-") as directory:
         copy = os.path.join(directory, "image")
         with open(path, "rb") as image, open(copy, "wb") as fitted:
             left = facts.size
@@ -157,12 +156,8 @@ def find_chip(path: str, chip: str | None) -> native.Chip:
             (one for one in library.chips() if one.geometry == found.geometry), None
         ) or library.chip(found.generic)
     if not candidates:
-        raise NF2Error(
-            GEOMETRY,
-            f"no volume was found in it, and no chip of the catalogue has its size, {size} bytes",
-            path,
-            "chip",
-        )
+        text = f"no volume was found in it, and no chip of the catalogue has its size, {size} bytes"
+        raise clearer(NF2Error(GEOMETRY, text, path, "chip"), path)
     choice = list(possible.values()) or candidates[:1]
     return choice[0] if len(choice) == 1 else max(choice, key=lambda one: _promise(path, one))
 
@@ -230,7 +225,7 @@ def _health(volume: Volume, damaged: bool) -> dict[str, int] | None:
 def _check_recovered(report: Report) -> None:
     """What a power cut left is settled by the first change after a mount, or by the unmount: the
     check is of a copy that was mounted for writing and unmounted."""
-    with tempfile.TemporaryDirectory(prefix="nf2-check-") as directory:
+    with files.unfinished("nf2-check-") as directory:
         copy = os.path.join(directory, "image")
         shutil.copyfile(report.source, copy)
         try:

@@ -42,7 +42,24 @@ def _run(application, name: str, arguments: list[str] | None) -> int:
         print(f"{name}: {error_line(error)}", file=sys.stderr)
         if getattr(error, "filename", None) == OUTPUT:
             _give_output_up()
+        elif name == "nf2" and "--json" in given:
+            _print_error(error)
     return 2 if name == "nf2" and given and given[0] in ANSWERS else 1
+
+
+def _print_error(error: Exception) -> None:
+    """Programs that ask for JSON get the error as JSON, too, where the answer would be."""
+    import json
+
+    from .errors import name_of
+
+    path = getattr(error, "path", None) or getattr(error, "filename", None)
+    text = getattr(error, "text", None) or getattr(error, "strerror", None) or str(error)
+    said = {"code": name_of(error), "text": text, "path": None if path is None else str(path)}
+    try:
+        print(json.dumps({"error": said}, indent=2), flush=True)
+    except OSError:
+        _give_output_up()
 
 
 def _refuse_empty(given: list[str]) -> None:
@@ -65,6 +82,15 @@ class _Output(io.FileIO):
             raise OSError(error.errno, error.strerror, OUTPUT) from None
 
 
+class _Unbuffered(io.BufferedWriter):
+    """For PYTHONUNBUFFERED and -u: nothing waits."""
+
+    def write(self, data) -> int:
+        count = super().write(data)
+        self.flush()
+        return count
+
+
 def _name_output() -> None:
     out = sys.stdout
     if not isinstance(out, io.TextIOWrapper):
@@ -74,10 +100,11 @@ def _name_output() -> None:
         out.flush()
         raw = _Output(out.fileno(), "w", closefd=False)
         sys.stdout = io.TextIOWrapper(
-            io.BufferedWriter(raw),
+            (_Unbuffered if out.write_through else io.BufferedWriter)(raw),
             out.encoding,
             "surrogateescape",
             line_buffering=out.line_buffering,
+            write_through=out.write_through,
         )
 
 

@@ -23,6 +23,17 @@ GEOMETRY = -203
 VERSION = -204
 
 
+_NAMES = {value: name for name, value in list(globals().items()) if isinstance(value, int)}
+
+
+def name_of(error: Exception) -> str:
+    """The name of an error's code: that of nf2fs.h without NF2_ERR_, else that of the host."""
+    if isinstance(error, NF2Error):
+        return _NAMES.get(error.code, str(error.code))
+    number = getattr(error, "errno", None)
+    return errno.errorcode.get(number, "ERROR").removeprefix("E") if number else "ERROR"
+
+
 # What to do about an error: for callers from Python, and for those of the command.
 REMEDIES = {
     "chip": (

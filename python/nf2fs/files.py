@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import re
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from .errors import EXIST, INVAL, NF2Error
 
@@ -55,6 +58,74 @@ def about(path: str, start: str) -> Iterator[None]:
         raise
 
 
+# ---- what is not finished ----
+
+RANDOM = re.compile(r"[a-z0-9_]{8}")  # what tempfile puts behind a prefix
+OLD_S = 60.0  # a moment passes between the making of a file and its lock
+
+
+@contextmanager
+def unfinished(prefix: str, directory: str | None = None) -> Iterator[str]:
+    """A directory for what is being made; it is removed in the end. What killed runs left of such
+    directories is removed before."""
+    directory = directory or tempfile.gettempdir()
+    for name in _leftovers(directory, prefix):
+        with suppress(OSError):
+            _remove_left(os.path.join(directory, name))
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=directory) as place, _held(place):
+        yield place
+
+
+def sweep_parts(directory: str, prefix: str) -> None:
+    """Removes the files that killed runs left in a directory; the names of those that are being
+    written are locked: see `hold`."""
+    for name in _leftovers(directory, prefix):
+        with suppress(OSError):
+            _remove_left(os.path.join(directory, name))
+
+
+def hold(file: int) -> None:
+    """No sweep removes what this descriptor is of, as long as it is open."""
+    with suppress(OSError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _leftovers(directory: str, prefix: str) -> list[str]:
+    """Names in a directory that a run of these tools has made."""
+    try:
+        names = os.listdir(directory)
+    except OSError:
+        return []
+    start = len(prefix)
+    return [name for name in names if name.startswith(prefix) and RANDOM.fullmatch(name[start:])]
+
+
+def _remove_left(path: str) -> None:
+    """Unless somebody holds it, or it is not ours, or young."""
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        facts = os.fstat(file)
+        if facts.st_uid != os.geteuid() or time.time() - facts.st_mtime < OLD_S:
+            return
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if stat.S_ISDIR(facts.st_mode):
+            shutil.rmtree(path)
+        elif stat.S_ISREG(facts.st_mode):
+            os.unlink(path)
+    finally:
+        os.close(file)
+
+
+@contextmanager
+def _held(place: str) -> Iterator[None]:
+    file = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        hold(file)
+        yield
+    finally:
+        os.close(file)
+
+
 @contextmanager
 def beside(path: str) -> Iterator[str]:
     """The name of a file that is not there yet, on the same medium; it is removed where it was
@@ -63,11 +134,8 @@ def beside(path: str) -> Iterator[str]:
     Errors about that file are errors about `path`: the name for now is nobody's concern.
     """
     directory, name = os.path.split(os.path.abspath(path))
-    start = os.path.join(directory, f".{name[:100]}.")
-    with (
-        about(path, start),
-        tempfile.TemporaryDirectory(prefix=os.path.basename(start), dir=directory) as temporary,
-    ):
+    start = os.path.join(directory, f".nf2-{name[:100]}.")
+    with about(path, start), unfinished(os.path.basename(start), directory) as temporary:
         yield os.path.join(temporary, "image")
 
 

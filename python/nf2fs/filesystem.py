@@ -22,9 +22,10 @@ from .volume import Stat, Volume
 class NF2FileSystem(AbstractFileSystem):
     """The volume of one image, or one that is mounted already.
 
-    image (or fo, as in a chained URL): the image file; chip: as for open_image; mode: "r" or "r+";
-    volume: a mounted volume to use instead, which stays the caller's to close. A file system that
-    opened an image holds it until `close`, or until nothing refers to it any more.
+    image (or fo, as in a chained URL): the image file; chip: as for open_image; write: may it be
+    written to (also mode="r+", but pandas and fsspec.open have a `mode` of their own); volume: a
+    mounted volume to use instead, which stays the caller's to close. A file system that opened an
+    image holds it until `close`, or until nothing refers to it any more.
     """
 
     protocol = "nf2fs"
@@ -35,23 +36,28 @@ class NF2FileSystem(AbstractFileSystem):
         self,
         image: str | None = None,
         chip: str | None = None,
-        mode: str = "r",
+        mode: str | None = None,
         volume: Volume | None = None,
         fo: str | None = None,
         target_protocol: str | None = None,
         target_options: dict | None = None,
+        write: bool | None = None,
         **options: Any,
     ):
         super().__init__(**options)
-        if mode not in ("r", "r+"):
+        if mode not in (None, "r", "r+"):
             raise ValueError(f"mode is 'r' or 'r+', not {mode!r}")
+        if write is None:
+            write = mode == "r+"
+        elif not isinstance(write, bool) or mode not in (None, "r+" if write else "r"):
+            raise ValueError(f"write is True or False, and agrees with mode: not {write!r}")
         if target_protocol not in (None, "file", "local"):
             raise ValueError(f"the image must be a local file, not one of {target_protocol!r}")
         source = image or fo
         if (source is None) == (volume is None):
             raise ValueError("name either an image or a mounted volume")
         self.volume = (
-            volume if volume is not None else open_image(str(source), chip, read_only=mode == "r")
+            volume if volume is not None else open_image(str(source), chip, read_only=not write)
         )
         self._finalizer = weakref.finalize(self, self.volume.close) if volume is None else None
 
@@ -79,14 +85,13 @@ class NF2FileSystem(AbstractFileSystem):
 
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
         path = self._strip_protocol(path)
-        entry = self.volume.stat(path)
-        if entry.is_dir():
-            found = [
-                self._facts(posixpath.join(path, one.name), one)
-                for one in self.volume.iterdir(path)
-            ]
-        else:
+        with self.volume._guard:
+            entry = self.volume.stat(path)
+            inside = self.volume.scandir(path) if entry.is_dir() else None
+        if inside is None:
             found = [self._facts(path, entry)]
+        else:
+            found = [self._facts(posixpath.join(path, one.name), one) for one in inside]
         return found if detail else [one["name"] for one in found]
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
@@ -110,12 +115,13 @@ class NF2FileSystem(AbstractFileSystem):
 
     def mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:
         path = self._strip_protocol(path)
-        if self.volume.exists(path):
-            raise NF2Error(EXIST, "exists already", path)
-        if create_parents:
-            self.volume.makedirs(path)
-        else:
-            self.volume.mkdir(path)
+        with self.volume._guard:
+            if self.volume.exists(path):
+                raise NF2Error(EXIST, "exists already", path)
+            if create_parents:
+                self.volume.makedirs(path)
+            else:
+                self.volume.mkdir(path)
 
     def makedirs(self, path: str, exist_ok: bool = False) -> None:
         self.volume.makedirs(self._strip_protocol(path), exist_ok=exist_ok)

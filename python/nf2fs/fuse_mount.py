@@ -5,22 +5,25 @@ calls of FileSystem.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import functools
 import os
+import secrets
 import signal
 import stat
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, field
 
 import pyfuse3
 import trio
 from pyfuse3 import FUSEError
 
-from .fuse_ops import Attributes, FileSystem, as_errno
+from .fuse_ops import ROOT, Attributes, FileSystem, as_errno
 
 CACHED_S = 300.0  # all changes come through the kernel, so what it has cached stays right
-FLUSH_S, QUIET_S = 10.0, 0.1
+FLUSH_S = 10.0
+QUIET_S, IDLE_US = 0.1, 250_000  # idle work begins after so long, and is done in such pieces
+MARK_SIZE = 4096
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -48,6 +51,23 @@ def answered(method):
     return call
 
 
+@dataclass
+class Mark:
+    """A file that is not on the volume. The kernel hands over the changed pages of mapped files in
+    the order in which they were queued: when this one's page comes, those before it have come."""
+
+    name: bytes
+    number: int = (1 << 63) - 1  # no node has it
+    came: trio.Event = field(default_factory=trio.Event)
+
+    def entry(self, owner: int, group: int) -> pyfuse3.EntryAttributes:
+        entry = pyfuse3.EntryAttributes()
+        entry.st_ino, entry.st_mode, entry.st_nlink = self.number, stat.S_IFREG | 0o600, 1
+        entry.st_uid, entry.st_gid, entry.st_size = owner, group, MARK_SIZE
+        entry.entry_timeout = entry.attr_timeout = CACHED_S
+        return entry
+
+
 class Requests(pyfuse3.Operations):
     """The requests of the kernel."""
 
@@ -57,6 +77,7 @@ class Requests(pyfuse3.Operations):
     def __init__(self, files: FileSystem, options: Options):
         super().__init__()
         self.files, self.options, self.count = files, options, 0
+        self.mark: Mark | None = None
         self._listings: dict[int, tuple[int, list]] = {}
         self._next_listing = 1
 
@@ -75,8 +96,13 @@ class Requests(pyfuse3.Operations):
         entry.entry_timeout = entry.attr_timeout = CACHED_S
         return entry
 
+    def _is_mark(self, number: int) -> bool:
+        return self.mark is not None and number == self.mark.number
+
     @answered
     async def getattr(self, inode, ctx):
+        if self._is_mark(inode):
+            return self.mark.entry(self.options.owner, self.options.group)
         return self._entry(self.files.getattr(inode))
 
     @answered
@@ -109,6 +135,8 @@ class Requests(pyfuse3.Operations):
 
     @answered
     async def lookup(self, parent_inode, name, ctx):
+        if self.mark is not None and (parent_inode, name) == (ROOT, self.mark.name):
+            return self.mark.entry(self.options.owner, self.options.group)
         return self._entry(self.files.lookup(parent_inode, name))
 
     async def forget(self, inode_list):
@@ -194,27 +222,40 @@ class Requests(pyfuse3.Operations):
 
     @answered
     async def open(self, inode, flags, ctx):
+        if self._is_mark(inode):
+            return pyfuse3.FileInfo(fh=inode)
         self.files.open(inode, flags)
         return pyfuse3.FileInfo(fh=inode, keep_cache=not flags & os.O_TRUNC)
 
     @answered
     async def read(self, fh, off, size):
+        if self._is_mark(fh):
+            return bytes(size)
         return self.files.read(fh, off, size)
 
     @answered
     async def write(self, fh, off, buf):
+        if self._is_mark(fh):
+            self.mark.came.set()
+            return len(buf)
         return self.files.write(fh, off, buf)
 
     @answered
     async def flush(self, fh):
+        if self._is_mark(fh):
+            return
         self.files.sync(fh)
 
     @answered
     async def fsync(self, fh, datasync):
+        if self._is_mark(fh):
+            return
         self.files.fsync(fh)
 
     @answered
     async def release(self, fh):
+        if self._is_mark(fh):
+            return
         self.files.release(fh)
 
     # ---- the volume ----
@@ -233,25 +274,50 @@ class Requests(pyfuse3.Operations):
         return out
 
 
-def _start_writing(directory: str) -> None:
-    """The kernel begins to hand over the pages that programs have changed in mapped files."""
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        ctypes.CDLL(None).syncfs(handle)
-    finally:
-        os.close(handle)
+# In a process of its own: who waits for a page of a mount must not be who answers for it.
+START_WRITING = f"""
+import ctypes, mmap, os, sys
+top = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECTORY)
+ctypes.CDLL(None).syncfs(top)
+mark = os.open(sys.argv[2], os.O_RDWR, dir_fd=top)
+page = mmap.mmap(mark, {MARK_SIZE})
+page[0] = 1
+page.flush()
+"""
 
 
 async def _write_mapped(directory: str, requests: Requests) -> None:
-    """Takes what programs have changed in mapped files; no word says when all of it has come, so
-    until it is quiet.
-    """
+    """Takes what programs have changed in mapped files, whatever else they write meanwhile: the
+    kernel begins to hand over the changed pages, and behind them the page of the mark."""
+    mark = requests.mark = Mark(b".nf2-mark-" + secrets.token_hex(8).encode())
+    command = [sys.executable, "-ESc", START_WRITING, directory, mark.name]
     with trio.move_on_after(FLUSH_S):
-        await trio.to_thread.run_sync(_start_writing, directory, abandon_on_cancel=True)
-        before = -1
-        while before != requests.count:
-            before = requests.count
-            await trio.sleep(QUIET_S)
+        done = await trio.run_process(
+            command, check=False, capture_stderr=True, start_new_session=True
+        )
+        if done.returncode == 0:  # else it is mounted read-only, or no more
+            await mark.came.wait()
+
+
+async def _work_when_idle(files: FileSystem, requests: Requests) -> None:
+    """Wins space back while nothing is asked for, so that `df` shows what was removed. What this
+    fails with, such as a full volume, the call that meets it next says, too."""
+    served = -1
+    while True:
+        await trio.sleep(QUIET_S)
+        if requests.count == served:
+            continue  # no change since all was done
+        before = requests.count
+        await trio.sleep(QUIET_S)
+        while requests.count == before:
+            try:
+                more = files.volume.maintain(IDLE_US)
+            except OSError:
+                more = False
+            if not more:
+                served = before
+                break
+            await trio.sleep(0)
 
 
 async def _until_ended(directory: str, requests: Requests, ready) -> str | None:
@@ -269,6 +335,8 @@ async def _until_ended(directory: str, requests: Requests, ready) -> str | None:
 
     async with trio.open_nursery() as nursery:
         await nursery.start(watch)
+        if not requests.options.read_only:
+            nursery.start_soon(_work_when_idle, requests.files, requests)
         ready()
         await pyfuse3.main()
         nursery.cancel_scope.cancel()

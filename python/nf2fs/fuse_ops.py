@@ -17,7 +17,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 
-from .errors import NF2Error
+from .errors import NOSPC, NF2Error
 from .fuse_nodes import ROOT, Node, Nodes, failure
 from .native import encode_path
 from .volume import COPY_SIZE, O_CREAT, O_RDONLY, O_RDWR, OFFSET_MAX, TYPE_DIR
@@ -172,7 +172,7 @@ class FileSystem:
         elif data:
             handle = self._writable(node)
             handle.seek(offset, os.SEEK_SET)
-            handle.write(data)
+            self._change(handle, handle.write, data)
             node.unsynced = True
         self._touch(node)
         return len(data)
@@ -297,7 +297,8 @@ class FileSystem:
         if node.scratch is not None:
             os.ftruncate(node.scratch.fileno(), size)
         else:
-            self._writable(node).truncate(size)
+            handle = self._writable(node)
+            self._change(handle, handle.truncate, size)
             node.unsynced = True
             if not node.opens:
                 self._close_handle(node)
@@ -333,6 +334,16 @@ class FileSystem:
             node.handle = self._open_handle(node, O_RDWR)
             node.writing = True
         return node.handle
+
+    @staticmethod
+    def _change(handle, change, argument) -> None:
+        """A change of an open file. Where it is refused, what was written before still counts."""
+        try:
+            change(argument)
+        except NF2Error as error:
+            if error.code == NOSPC:
+                handle.write(b"")  # else the volume would sync nothing of it
+            raise
 
     def _close_handle(self, node: Node) -> None:
         """Closes the volume's file, which syncs it; what was not synced is lost if that fails."""

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 from .errors import BUSY, INVAL, IO, NF2Error
-from .locks import ImageLock
+from .locks import refuse_held
 
 WAIT_S, STEP_S = 30.0, 0.02
 
@@ -48,7 +48,7 @@ def unmount(directory: str) -> str:
     end = time.monotonic() + WAIT_S
     while os.path.exists(image):
         try:
-            ImageLock(image, exclusive=True).release()
+            refuse_held(image)
             break
         except NF2Error as error:
             if error.code != BUSY or time.monotonic() > end:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 
-from . import chips, files, native
-from .errors import BLANK, CORRUPT, EXIST, FOREIGN, GEOMETRY, NOSPC, VERSION, NF2Error
+from . import chips, files, native, other_kinds
+from .errors import BLANK, CORRUPT, EXIST, FOREIGN, GEOMETRY, INVAL, NOSPC, VERSION, NF2Error
 from .locks import ImageLock
 from .volume import Volume
 
@@ -135,7 +135,7 @@ def open_image(
         except NF2Error as error:
             if chip is not None:
                 refuse_other(error, path, chip, library)
-            raise
+            raise clearer(error, path, chip) from None
     except BaseException:
         lock.release()
         raise
@@ -160,6 +160,16 @@ def open_locked(
             "Remove that file if it is wrong"
         )
         raise NF2Error(error.code, text, path) from None
+
+
+def clearer(error: NF2Error, path: str, chip: str | None = None) -> NF2Error:
+    """An error about a file that is no NF2FS image, with a word on what else it is."""
+    behind = chip is not None and native.split_place(chip)[1] > 0
+    if error.code in (FOREIGN, GEOMETRY, INVAL) and error.remedy != "part" and not behind:
+        kind = other_kinds.name(path)
+        if kind is not None:
+            return NF2Error(FOREIGN, kind, path)
+    return error
 
 
 def refuse_other(error: NF2Error, path: str, chip: str, library) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -115,8 +116,12 @@ def _raise_waiting() -> None:
 
 @contextmanager
 def shield() -> Iterator[None]:
-    """What is done inside is done whole: a signal of `raise_once` waits for its end."""
+    """What is done inside is done whole: a signal of `raise_once` waits for its end. Signals come in
+    the main thread alone, so the others need none."""
     global _shields
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     _shields += 1
     try:
         yield

@@ -43,6 +43,16 @@ class ImageLock:
         self.release()
 
 
+def refuse_held(path: str) -> None:
+    """Raises NF2Error (BUSY) where anybody holds an image, which may lie where nothing can be
+    written."""
+    file = _opened(path, False)
+    try:
+        _lock(file, path, True)
+    finally:
+        os.close(file)
+
+
 def _locked(path: str, exclusive: bool) -> int:
     """A locked descriptor of the file that has this name: it may be replaced while we wait for
     it."""

@@ -6,9 +6,11 @@ its place.
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -357,48 +359,72 @@ class Library:
         ):
             unknown = not wanted.startswith("generic-") and not os.path.exists(wanted)
             remedy = "catalogue" if unknown else None
-            raise NF2Error(NOENT, self._text(message) or "no such chip", None, remedy)
+            text = self._text(message) or "no such chip"
+            raise NF2Error(NOENT, text + (self._guess(wanted) if unknown else ""), None, remedy)
         return Chip(
             wanted, self._text(name), self._text(description), *(int(value) for value in out)
         )
+
+    def _guess(self, wanted: str) -> str:
+        """What may be meant by a name that is none: a part number has more behind the name."""
+        if "@" in wanted:
+            chip = wanted.split("@")[0]
+            return f"; a part of a chip is named with its size, too: {chip}@OFFSET+SIZE"
+        names = [one.name for one in self.chips()]
+        longer = [name for name in names if wanted.lower().startswith(name)]
+        if longer:
+            return f"; is it {max(longer, key=len)}?"
+        near = difflib.get_close_matches(wanted.lower(), names, 3)
+        return f"; is it {' or '.join(near)}?" if near else ""
 
     def _text(self, pointer) -> str:
         return decode(self.ffi.string(pointer))
 
 
 class Image:
-    """An open image file: a chip, and on it a volume that may be mounted."""
+    """An open image file: a chip, and on it a volume that may be mounted.
+
+    The library takes one call at a time: `lock` is held over each, and by callers over calls that
+    belong together. Any number of threads may use an image.
+    """
 
     def __init__(self, library: Library, handle, callbacks=()):
         self.library, self.handle = library, handle
         self.ffi, self.c = library.ffi, library.c
+        self.lock = threading.RLock()
+        self._inside = False  # is a call running? The chip's functions may be Python's
+        self._left: list = []  # listings that were given up while a call was running
         self._callbacks = callbacks  # kept as long as the image
         self.fault: BaseException | None = None  # what a function of the caller's chip raised last
         self._reason: BaseException | None = None  # of the last error, where that was one
 
     def memory(self, size: int):
         """The chip's contents, as a writable buffer."""
-        return self.ffi.buffer(self.c.nf2h_image_memory(self.handle), size)
+        with self.lock:
+            return self.ffi.buffer(self.c.nf2h_image_memory(self._open_handle()), size)
 
     def close(self) -> None:
-        if self.handle is not None:
-            self.c.nf2h_image_close(self.handle)
-            self.handle = None
+        with self.lock:
+            if self.handle is not None:
+                self._open_handle()
+                self._close_left()
+                self.c.nf2h_image_close(self.handle)
+                self.handle = None
 
     def flush(self) -> None:
-        self._ok(self.c.nf2h_image_flush(self.handle))
+        self._call(self.c.nf2h_image_flush)
 
     def format(self, erase: bool) -> None:
-        self._ok(self.c.nf2h_format(self.handle, int(erase)))
+        self._call(self.c.nf2h_format, int(erase))
 
     def mount(self, read_only: bool) -> None:
-        self._ok(self.c.nf2h_mount(self.handle, int(read_only)))
+        self._call(self.c.nf2h_mount, int(read_only))
 
     def unmount(self) -> None:
-        self._ok(self.c.nf2h_unmount(self.handle))
+        self._call(self.c.nf2h_unmount)
 
     def maintain(self, budget_us: int) -> bool:
-        return bool(self._ok(self.c.nf2h_maintain(self.handle, budget_us)))
+        return bool(self._call(self.c.nf2h_maintain, budget_us))
 
     def statfs(self) -> dict[str, int]:
         return self._numbers(self.c.nf2h_statfs, STATFS)
@@ -413,67 +439,106 @@ class Image:
         """The states and erase counts of the first `count` blocks."""
         states = self.ffi.new("uint8_t[]", count)
         erases = self.ffi.new("uint32_t[]", count)
-        self._ok(self.c.nf2h_blocks(self.handle, states, erases, count))
+        self._call(self.c.nf2h_blocks, states, erases, count)
         return bytes(self.ffi.buffer(states)), list(erases)
+
+    def start_trace(self, path: str | os.PathLike):
+        """From now on each operation of the chip is appended to a file. None: it cannot be made."""
+        with self.lock:
+            trace = self.c.nf2h_trace_start(self._open_handle(), encode_path(path))
+        return None if trace == self.ffi.NULL else trace
+
+    def stop_trace(self, trace) -> None:
+        with self.lock:
+            if self.handle is not None:
+                self.c.nf2h_trace_stop(self._open_handle(), trace)
 
     def left_cleanly(self) -> bool:
         """Was the volume left cleanly, as the read-only mount found it?"""
-        return bool(self.c.nf2h_left_cleanly(self.handle))
+        return bool(self._call(self.c.nf2h_left_cleanly))
 
     def check(self) -> tuple[int, list[Finding]]:
-        wrong, found = self._ok(self.c.nf2h_check(self.handle)), []
+        with self.lock:  # the findings are those of the last check
+            return self._call(self.c.nf2h_check), list(self._findings())
+
+    def _findings(self) -> Iterator[Finding]:
         out, name = self.ffi.new("uint64_t[5]"), self.ffi.new("uint8_t[256]")
-        text = self.ffi.new("const char *[1]")
-        while self.c.nf2h_finding(self.handle, len(found), out, name, text):
+        text, index = self.ffi.new("const char *[1]"), 0
+        while self._call(self.c.nf2h_finding, index, out, name, text):
             kind, block, number_of, number, length = (int(value) for value in out)
-            found.append(
-                Finding(
-                    FINDINGS[kind],
-                    self.library._text(text[0]),
-                    None if block == NOWHERE else block,
-                    number_of or None,
-                    number,
-                    decode(bytes(self.ffi.buffer(name, length))) if length else None,
-                )
+            yield Finding(
+                FINDINGS[kind],
+                self.library._text(text[0]),
+                None if block == NOWHERE else block,
+                number_of or None,
+                number,
+                decode(bytes(self.ffi.buffer(name, length))) if length else None,
             )
-        return wrong, found
+            index += 1
 
     def stat(self, path: str) -> tuple[int, int]:
         out = self.ffi.new("uint64_t[2]")
-        self._ok(self.c.nf2h_stat(self.handle, encode_path(path), out), path)
+        self._call(self.c.nf2h_stat, encode_path(path), out, path=path)
         return int(out[0]), int(out[1])
 
     def mkdir(self, path: str) -> None:
-        self._ok(self.c.nf2h_mkdir(self.handle, encode_path(path)), path)
+        self._call(self.c.nf2h_mkdir, encode_path(path), path=path)
 
     def remove(self, path: str) -> None:
-        self._ok(self.c.nf2h_remove(self.handle, encode_path(path)), path)
+        self._call(self.c.nf2h_remove, encode_path(path), path=path)
 
     def rename(self, source: str, target: str) -> None:
-        self._ok(self.c.nf2h_rename(self.handle, encode_path(source), encode_path(target)), source)
+        names = encode_path(source), encode_path(target)
+        self._call(self.c.nf2h_rename, *names, path=source)
 
     def entries(self, path: str) -> Iterator[tuple[str, int, int]]:
         """(name, type, size) of each entry, up to the first that cannot be read."""
-        if self.handle is None:
-            raise ValueError("the volume is closed")
         slot = self.ffi.new("nf2h_dir **")
-        self._ok(self.c.nf2h_dir_open(self.handle, encode_path(path), slot), path)
+        self._call(self.c.nf2h_dir_open, encode_path(path), slot, path=path)
         name, out = self.ffi.new("char[]", NAME_SIZE), self.ffi.new("uint64_t[2]")
         try:
-            while self._ok(self.c.nf2h_dir_read(slot[0], name, out), path):
+            while self._run(self.c.nf2h_dir_read, slot[0], name, out, path=path):
                 yield decode(self.ffi.string(name)), int(out[0]), int(out[1])
-                if self.handle is None:
-                    raise ValueError("the volume is closed")
         finally:
-            if self.handle is None:
-                self.c.nf2h_dir_drop(slot[0])
-            else:
-                self.c.nf2h_dir_close(slot[0])
+            with self.lock:
+                self._left.append(slot[0])
+                self._close_left()
 
     def open_file(self, path: str, flags: int) -> "FileHandle":
         slot = self.ffi.new("nf2h_file **")
-        self._ok(self.c.nf2h_file_open(self.handle, encode_path(path), flags, slot), path)
+        self._call(self.c.nf2h_file_open, encode_path(path), flags, slot, path=path)
         return FileHandle(self, slot[0], path)
+
+    def _call(self, function, *arguments, path: str | None = None) -> int:
+        """A call of the library about this image; raises what it fails with."""
+        with self.lock:
+            return self._run(function, self._open_handle(), *arguments, path=path)
+
+    def _run(self, function, *arguments, path: str | None = None) -> int:
+        """As `_call`, for a function whose first argument is a file or a listing of this image."""
+        with self.lock:
+            self._open_handle()
+            self._close_left()
+            self._inside = True
+            try:
+                result = function(*arguments)
+            finally:
+                self._inside = False
+            return self._ok(result, path)
+
+    def _close_left(self) -> None:
+        """A listing may be given up anywhere, also by the garbage collector in a chip's function."""
+        while self._left and not self._inside:
+            listing = self._left.pop()
+            (self.c.nf2h_dir_close if self.handle is not None else self.c.nf2h_dir_drop)(listing)
+
+    def _open_handle(self):
+        """For a call; the lock is held."""
+        if self.handle is None:
+            raise ValueError("the volume is closed")
+        if self._inside:
+            raise RuntimeError("a function of the chip has called the volume that is on the chip")
+        return self.handle
 
     def _ok(self, result: int, path: str | None = None) -> int:
         fault, self.fault = self.fault, None
@@ -493,7 +558,7 @@ class Image:
 
     def _numbers(self, function, names: tuple[str, ...]) -> dict[str, int]:
         out = self.ffi.new("uint64_t[]", len(names))
-        self._ok(function(self.handle, out))
+        self._call(function, out)
         return {name: int(value) for name, value in zip(names, out)}
 
 
@@ -607,40 +672,45 @@ class FileHandle:
         self.ffi, self.c = image.ffi, image.c
 
     def close(self) -> None:
-        handle, self.handle = self.handle, None
-        self._ok(self.c.nf2h_file_close(handle))
+        with self.image.lock:
+            self.image._open_handle()
+            handle, self.handle = self.handle, None
+            if handle is not None:
+                self.image._run(self.c.nf2h_file_close, handle, path=self.path)
 
     def drop(self) -> None:
-        handle, self.handle = self.handle, None
-        self.c.nf2h_file_drop(handle)
+        with self.image.lock:
+            handle, self.handle = self.handle, None
+            if handle is not None:
+                self.c.nf2h_file_drop(handle)
 
     def readinto(self, buffer) -> int:
-        return self._ok(
-            self.c.nf2h_file_read(
-                self.handle, self.ffi.from_buffer(buffer, require_writable=True), len(buffer)
-            )
-        )
+        data = self.ffi.from_buffer(buffer, require_writable=True)
+        return self._call(self.c.nf2h_file_read, data, len(buffer))
 
     def write(self, data) -> int:
-        return self._ok(self.c.nf2h_file_write(self.handle, self.ffi.from_buffer(data), len(data)))
+        return self._call(self.c.nf2h_file_write, self.ffi.from_buffer(data), len(data))
 
     def seek(self, offset: int, whence: int) -> int:
-        return self._ok(self.c.nf2h_file_seek(self.handle, offset, whence))
+        return self._call(self.c.nf2h_file_seek, offset, whence)
 
     def size(self) -> int:
-        return self._ok(self.c.nf2h_file_size(self.handle))
+        return self._call(self.c.nf2h_file_size)
 
     def truncate(self, size: int) -> None:
-        self._ok(self.c.nf2h_file_truncate(self.handle, size))
+        self._call(self.c.nf2h_file_truncate, size)
 
     def preallocate(self, size: int) -> None:
-        self._ok(self.c.nf2h_file_preallocate(self.handle, size))
+        self._call(self.c.nf2h_file_preallocate, size)
 
     def sync(self) -> None:
-        self._ok(self.c.nf2h_file_sync(self.handle))
+        self._call(self.c.nf2h_file_sync)
 
-    def _ok(self, result: int) -> int:
-        return self.image._ok(result, self.path)
+    def _call(self, function, *arguments) -> int:
+        with self.image.lock:
+            if self.handle is None:
+                raise ValueError("I/O operation on closed file")
+            return self.image._run(function, self.handle, *arguments, path=self.path)
 
 
 @lru_cache(maxsize=1)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -56,7 +55,7 @@ def pack(manifest: Manifest, output: str, *, force: bool = False) -> Packed:
         raise NF2Error(NOENT, "no such directory", above)
     with (
         files.about(output, os.path.join(above, PREFIX)),
-        tempfile.TemporaryDirectory(prefix=PREFIX, dir=above) as place,
+        files.unfinished(PREFIX, above) as place,
     ):
         chip, placed, path = _assemble(manifest, place)
         with open(path, "rb") as file:

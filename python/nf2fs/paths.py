@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import fnmatch
+import posixpath
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
@@ -84,8 +85,33 @@ class VolumePath:
     def with_suffix(self, suffix: str) -> "VolumePath":
         return VolumePath(self.volume, self.pure.with_suffix(suffix))
 
+    def with_stem(self, stem: str) -> "VolumePath":
+        return VolumePath(self.volume, self.pure.with_stem(stem))
+
+    @property
+    def suffixes(self) -> list[str]:
+        return self.pure.suffixes
+
+    @property
+    def anchor(self) -> str:
+        return self.pure.anchor
+
+    def as_posix(self) -> str:
+        return str(self.pure)
+
+    def is_absolute(self) -> bool:
+        return True
+
     def relative_to(self, other: "str | VolumePath") -> PurePosixPath:
         return self.pure.relative_to(str(other))
+
+    def is_relative_to(self, other: "str | VolumePath") -> bool:
+        return self.pure.is_relative_to(str(other))
+
+    def match(self, pattern: str) -> bool:
+        """As that of pathlib: the pattern is of the path's end, or of all of it with a '/' in
+        front."""
+        return self.pure.match(pattern)
 
     # ---- what is there ----
 
@@ -109,19 +135,36 @@ class VolumePath:
             yield VolumePath(self.volume, directory), directories, files
 
     def rglob(self, pattern: str) -> Iterator["VolumePath"]:
-        """Every file and directory below whose name matches `pattern`."""
-        if "/" in pattern:
-            raise NF2Error(INVAL, "the pattern is of a name, without '/'", pattern)
-        for directory, directories, files in self.walk():
-            for name in sorted(directories + files):
-                if fnmatch.fnmatchcase(name, pattern):
-                    yield directory / name
+        """As `glob`, in every directory from this one on."""
+        return self.glob(posixpath.join("**", pattern))
 
     def glob(self, pattern: str) -> Iterator["VolumePath"]:
-        """The entries of this directory whose names match `pattern`."""
-        if "/" in pattern:
-            raise NF2Error(INVAL, "the pattern is of a name, without '/'", pattern)
-        return (path for path in self.iterdir() if fnmatch.fnmatchcase(path.name, pattern))
+        """What is below this directory and matches, part by part; `**` is any number of
+        directories."""
+        parts = [part for part in pattern.split("/") if part]
+        if not parts or pattern.startswith("/"):
+            raise NF2Error(INVAL, "the pattern is relative to the directory, and not empty", pattern)
+        seen: set[VolumePath] = set()
+        for path in self._glob(parts):
+            if path not in seen:
+                seen.add(path)
+                yield path
+
+    def _glob(self, parts: list[str]) -> Iterator["VolumePath"]:
+        first, rest = parts[0], parts[1:]
+        if first == "**":
+            for directory, _, _ in self.walk():
+                if rest:
+                    yield from directory._glob(rest)
+                else:
+                    yield directory
+            return
+        for entry in self.volume.scandir(self):
+            if fnmatch.fnmatchcase(entry.name, first):
+                if not rest:
+                    yield self / entry.name
+                elif entry.is_dir():
+                    yield from (self / entry.name)._glob(rest)
 
     # ---- changes ----
 
@@ -137,9 +180,9 @@ class VolumePath:
 
     def touch(self, exist_ok: bool = True) -> None:
         """Makes an empty file where there is none. A volume keeps no times."""
-        if exist_ok and self.is_file():
-            return
-        self.volume.open(self, "xb", buffering=0).close()
+        with self.volume._guard:
+            if not exist_ok or not self.is_file():
+                self.volume.open(self, "xb", buffering=0).close()
 
     def unlink(self, missing_ok: bool = False) -> None:
         try:

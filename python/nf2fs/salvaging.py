@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from . import checking, interrupts, native, trees
 from .errors import EXIST, NF2Error
+from .images import clearer
 from .locks import ImageLock
 
 PIECE = 1 << 20
@@ -35,7 +36,7 @@ def salvage(
         try:
             repair = native.load().open_repair(facts.source, source)
         except NF2Error as error:
-            raise NF2Error(error.code, error.text, path) from None
+            raise clearer(NF2Error(error.code, error.text, path), path, chip) from None
         try:
             items = repair.items()
             begin(sum(item.size for item in items))
@@ -51,7 +52,7 @@ def _copy(
     plan = trees.Plan()
     os.makedirs(target, exist_ok=True)
     for number, item in enumerate(items):
-        place = _host_path(target, item.path)
+        place = host_path(target, item.path)
         if place is None:
             plan.skipped.append((item.path, "refused: a name that the host cannot have"))
             continue
@@ -61,7 +62,7 @@ def _copy(
                 os.makedirs(place, exist_ok=True)
             elif item.state != "lost":
                 plan.done_bytes += trees.write_host_file(
-                    place, _pieces(repair, number, item.size, advance)
+                    place, pieces(repair, number, item.size, advance)
                 )
                 plan.done += 1
         except NF2Error as error:
@@ -69,16 +70,18 @@ def _copy(
     return plan
 
 
-def _host_path(target: str, path: str) -> str | None:
+def host_path(target: str, path: str) -> str | None:
+    """Where a path of the volume goes on the host; None: no name of the host can be that."""
     names = [name for name in path.split("/") if name]
     if any(trees.refuse_name(name) for name in names):
         return None
     return os.path.join(target, *(trees.host_name(name) for name in names))
 
 
-def _pieces(
+def pieces(
     repair: native.Repair, number: int, size: int, advance: Callable[[int], None]
 ) -> Iterator[bytes]:
+    """A file's bytes, zeros for those that are lost."""
     at = 0
     while at < size and (piece := repair.read(number, at, min(PIECE, size - at))):
         yield piece

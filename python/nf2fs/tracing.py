@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from . import files
 from .errors import IO, NF2Error
-from .native import encode_path
 
 KINDS = ("read", "program", "erase")
 
@@ -38,13 +37,13 @@ def parse(line: str) -> Operation | None:
 def traced(volume, path: str | os.PathLike) -> Iterator[None]:
     """Meanwhile the operations of the volume's chip are appended to the file `path`."""
     image = volume.image
-    trace = image.c.nf2h_trace_start(image.handle, encode_path(path))
-    if trace == image.ffi.NULL:
+    trace = image.start_trace(path)
+    if trace is None:
         raise NF2Error(IO, "no trace can be written there", os.fspath(path))
     try:
         yield
     finally:
-        image.c.nf2h_trace_stop(image.handle, trace)
+        image.stop_trace(trace)
 
 
 class Watch:
@@ -55,8 +54,8 @@ class Watch:
         self._block_size = volume.statfs()["block_size"]
 
     def __enter__(self) -> Watch:
-        self._directory = tempfile.TemporaryDirectory(prefix="nf2-watch-")
-        path = os.path.join(self._directory.name, "trace")
+        self._directory = files.unfinished("nf2-watch-")
+        path = os.path.join(self._directory.__enter__(), "trace")
         self._tracing = traced(self._volume, path)
         self._tracing.__enter__()
         self._file = open(path, encoding="ascii", errors="replace")
@@ -65,7 +64,7 @@ class Watch:
     def __exit__(self, *_) -> None:
         self._file.close()
         self._tracing.__exit__(None, None, None)
-        self._directory.cleanup()
+        self._directory.__exit__(None, None, None)
 
     def blocks(self) -> Counter[int]:
         """Bytes read of each block since the last call."""

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import os
 import posixpath
+import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from . import interrupts
-from .errors import CORRUPT, INVAL, IO, NAMETOOLONG, NOTDIR, NF2Error
-from .files import kind_name, refuse_special
+from .devices import open_memory
+from .errors import CORRUPT, INVAL, IO, NAMETOOLONG, NOSPC, NOTDIR, NF2Error
+from .files import hold, kind_name, refuse_special, sweep_parts
 from .native import decode, encode_path
 from .volume import COPY_SIZE, DEPTH_MAX, Volume
 
 NAME_MAX = 255
+PART = ".nf2-part-"  # begins the name of a file that is being written
 IMAGE_ITSELF = "the image itself"
 
 Advance = Callable[[int], None]
@@ -50,11 +53,14 @@ def _volume_name(entry_name: str) -> str:
     return decode(os.fsencode(entry_name))
 
 
-def plan_put(source: str, target: str, image: str | None = None) -> Plan:
+def plan_put(
+    source: str, target: str, image: str | None = None, follow_symlinks: bool = False
+) -> Plan:
     """The contents of a host directory to become those of the directory `target`; or one file to
     become `target`.
 
-    `image` is left out: it changes while it is being copied.
+    `image` is left out: it changes while it is being copied. With `follow_symlinks` what a symbolic
+    link leads to is copied in its place, but no directory that the link lies in.
     """
     plan = Plan()
     if not os.path.isdir(source):
@@ -64,29 +70,61 @@ def plan_put(source: str, target: str, image: str | None = None) -> Plan:
         plan.files.append((source, target, status.st_size))
         return plan
     kept = os.stat(image) if image else None
-    pending = [(source, "/" + target.strip("/"))]
+    pending = [(source, "/" + target.strip("/"), frozenset([_identity(os.stat(source))]))]
     while pending:
-        directory, inside = pending.pop()
+        directory, inside, above = pending.pop()
         plan.directories.append(inside)
         with os.scandir(directory) as entries:
             found = sorted(entries, key=lambda entry: os.fsencode(entry.name))
         below = []
         for entry in found:
             destination = posixpath.join(inside, _volume_name(entry.name))
-            status = entry.stat(follow_symlinks=False)
+            try:
+                status = entry.stat(follow_symlinks=follow_symlinks)
+            except OSError as error:
+                plan.skipped.append((entry.path, f"leads nowhere: {error.strerror}"))
+                continue
             mode = status.st_mode
             if kept and (status.st_dev, status.st_ino) == (kept.st_dev, kept.st_ino):
                 plan.skipped.append((entry.path, IMAGE_ITSELF))
             elif len(os.fsencode(entry.name)) > NAME_MAX:
                 plan.skipped.append((entry.path, f"a name of more than {NAME_MAX} bytes"))
+            elif stat.S_ISDIR(mode) and _identity(status) in above:
+                plan.skipped.append((entry.path, "leads to a directory that it lies in"))
             elif stat.S_ISDIR(mode):
-                below.append((entry.path, destination))
+                below.append((entry.path, destination, above | {_identity(status)}))
             elif stat.S_ISREG(mode):
                 plan.files.append((entry.path, destination, status.st_size))
             else:
                 plan.skipped.append((entry.path, kind_name(mode)))
         pending.extend(reversed(below))
     return plan
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+def refuse_too_large(volume: Volume, plan: Plan) -> None:
+    """Raises NF2Error (NOSPC) where not all files of the plan fit, before the first one is copied.
+
+    What `statfs` says may be too little, so where the files are more than that they are put into a
+    copy of the volume in memory first.
+    """
+    figures = volume.statfs()
+    if plan.bytes <= figures["available"] * figures["block_size"]:
+        return
+    trial = replace(plan, done=0)
+    with open(volume.path, "rb") as file:
+        data = file.read()
+    try:
+        with open_memory(volume.chip.source, data) as copy:
+            run_put(copy, trial)
+    except NF2Error as error:
+        if error.code != NOSPC:
+            raise
+        count = f"; {trial.done} of {len(plan.files)} files would fit" if plan.files[1:] else ""
+        raise NF2Error(NOSPC, f"no space for it{count}; nothing was changed", error.path) from None
 
 
 def run_put(volume: Volume, plan: Plan, advance: Advance = lambda size: None) -> None:
@@ -210,6 +248,7 @@ def write_host_file(target: str, pieces: Iterable[bytes]) -> int:
     )
     try:
         with open(os.open(part, flags, 0o666), "wb") as out:
+            hold(out.fileno())
             try:
                 for piece in pieces:
                     size += out.write(piece)
@@ -229,7 +268,7 @@ def _part_name(target: str) -> str:
     directory, name = os.path.split(target)
     if len(os.fsencode(name)) > NAME_MAX:
         raise NF2Error(NAMETOOLONG, "the name is too long for the host", target)
-    return os.path.join(directory, f".nf2-part-{os.getpid()}")
+    return os.path.join(directory, PART + secrets.token_hex(4))
 
 
 def _pieces(volume: Volume, source: str, advance: Advance) -> Iterator[bytes]:
@@ -250,6 +289,7 @@ def run_get(volume: Volume, plan: Plan, target: str, advance: Advance = lambda s
                 if os.path.dirname(directory) in refused:
                     raise NF2Error(NOTDIR, "is in a directory that is not followed", directory)
                 make_host_directory(directory, target)
+                sweep_parts(directory, PART)
             except NF2Error as error:
                 refused.add(directory)
                 plan.unread.append((directory, error.text))

@@ -31,6 +31,14 @@ if TYPE_CHECKING:
 
 AnyPath = str | bytes | os.PathLike[str]
 
+# Modes of `open`, by the kind of file that it returns.
+TextMode = Literal[
+    "r", "w", "x", "a", "r+", "w+", "x+", "a+", "rt", "wt", "xt", "at", "r+t", "w+t", "a+t"
+]
+ReadMode = Literal["rb", "br"]
+WriteMode = Literal["wb", "xb", "ab", "bw", "bx", "ba"]
+UpdateMode = Literal["r+b", "w+b", "x+b", "a+b", "rb+", "wb+", "xb+", "ab+"]
+
 TYPE_FILE, TYPE_DIR = 1, 2
 O_RDONLY, O_WRONLY, O_RDWR = 1, 2, 3
 O_CREAT, O_EXCL, O_TRUNC, O_APPEND, O_SYNC = 0x10, 0x20, 0x40, 0x80, 0x100
@@ -99,6 +107,15 @@ class RawFile(io.RawIOBase):
     def __init__(self, volume: "Volume", handle, flags: int, name: str):
         super().__init__()
         self._volume, self._handle, self._flags, self.name = volume, handle, flags, name
+        self._guard = volume._guard  # the image's lock: see Volume
+
+    @property
+    def mode(self) -> str:
+        """As that of a file of Python (io.FileIO), which gzip and others ask for."""
+        kind = "x" if self._flags & O_EXCL else "a" if self._flags & O_APPEND else ""
+        if self._flags & O_RDWR == O_RDWR:
+            return (kind or "r") + "b+"
+        return (kind or ("w" if self._flags & O_WRONLY else "r")) + "b"
 
     def readable(self) -> bool:
         return bool(self._flags & O_RDONLY)
@@ -125,11 +142,16 @@ class RawFile(io.RawIOBase):
             raise OutOfRange("position out of range", self.name)
         return self._handle.seek(offset, whence)
 
+    def readall(self) -> bytes:
+        with self._guard:
+            return super().readall()
+
     def truncate(self, size: int | None = None) -> int:
         self._check_writable()
-        size = self.tell() if size is None else size
-        self._check_size(size)
-        self._handle.truncate(size)
+        with self._guard:
+            size = self.tell() if size is None else size
+            self._check_size(size)
+            self._handle.truncate(size)
         return size
 
     def preallocate(self, size: int) -> None:
@@ -142,14 +164,15 @@ class RawFile(io.RawIOBase):
         self._handle.sync()
 
     def close(self) -> None:
-        if self.closed:
-            return
-        try:
-            super().close()
-        finally:
-            self._volume._files.discard(self)
-            if self._handle.handle is not None:
-                self._handle.close()
+        with self._guard:
+            if self.closed:
+                return
+            try:
+                super().close()
+            finally:
+                self._volume._files.discard(self)
+                if self._handle.handle is not None:
+                    self._handle.close()
 
     def __del__(self) -> None:
         """Nothing: the volume closes its files. A file that a signal kept from being used must not
@@ -176,11 +199,18 @@ class RawFile(io.RawIOBase):
 
 class Volume:
     """A mounted volume; a context manager. Leaving it by an exception drops what open files had not
-    synced."""
+    synced.
+
+    Any number of threads may use it. Each method is done whole before one of another thread begins.
+    Not so `walk` and `iterdir`: others may go on, and remove what is listed, between two steps.
+    """
 
     def __init__(self, image, path: str, chip, read_only: bool, lock=None):
         self._image, self.path, self.chip, self.read_only = image, path, chip, read_only
         self._lock = lock
+        # Who holds the lock of a buffered file waits for this one, so nothing that holds this one
+        # may call a buffered file.
+        self._guard = image.lock
         self._final: bytes | None = None  # of a chip in memory, when the volume is closed
         self._files: set[RawFile] = set()
         self._wrappers: weakref.WeakSet[io.IOBase] = (
@@ -208,12 +238,17 @@ class Volume:
             self._close(discard)
 
     def _close(self, discard: bool) -> None:
+        first_error = None if discard or self._image is None else self._close_files()
+        with self._guard:
+            self._end()
+        if first_error:
+            raise first_error
+
+    def _end(self) -> None:
         if self._image is None:
             return
-        image, first_error = self._image, None
+        image = self._image
         try:
-            if not discard:
-                first_error = self._close_files()
             image.unmount()
         finally:
             for file in list(self._files):
@@ -229,8 +264,6 @@ class Volume:
                 image.close()
                 if self._lock is not None:
                     self._lock.release()
-        if first_error:
-            raise first_error
 
     @property
     def _in_memory(self) -> bool:
@@ -238,7 +271,9 @@ class Volume:
 
     def _close_files(self) -> NF2Error | None:
         first = None
-        for file in list(self._wrappers) + list(self._files):
+        with self._guard:
+            files = list(self._wrappers) + list(self._files)
+        for file in files:
             try:
                 file.close()
             except NF2Error as error:
@@ -262,7 +297,8 @@ class Volume:
         return self.image.counts()
 
     def blocks(self) -> tuple[bytes, list[int]]:
-        return self.image.blocks(self.statfs()["blocks"])
+        with self._guard:
+            return self.image.blocks(self.statfs()["blocks"])
 
     def left_cleanly(self) -> bool:
         """Was the volume left cleanly, as a read-only mount found it?"""
@@ -283,9 +319,8 @@ class Volume:
 
     def image_bytes(self) -> bytes:
         """The contents of a chip in memory (see open_memory): now, or as the volume was closed."""
-        if self._final is not None:
-            return self._final
-        return self._memory_bytes()
+        with self._guard:
+            return self._final if self._final is not None else self._memory_bytes()
 
     def _memory_bytes(self) -> bytes:
         if self.path:
@@ -344,7 +379,8 @@ class Volume:
 
     def scandir(self, path: AnyPath = "/") -> list[Stat]:
         """The entries of a directory, in the order of their names' bytes."""
-        return list(self.iterdir(path))
+        with self._guard:
+            return list(self.iterdir(path))
 
     def listdir(self, path: AnyPath = "/") -> list[str]:
         return [entry.name for entry in self.scandir(path)]
@@ -376,6 +412,10 @@ class Volume:
         """Makes a directory and those above it; nothing where there would be more than DEPTH_MAX."""
         parts = [part for part in text_of(path).split("/") if part]
         refuse_depth(text_of(path))
+        with self._guard:
+            self._make_each(parts, exist_ok)
+
+    def _make_each(self, parts: list[str], exist_ok: bool) -> None:
         for index in range(1, len(parts) + 1):
             directory = "/" + "/".join(parts[:index])
             try:
@@ -392,37 +432,44 @@ class Volume:
         """Removes a file or an empty directory; with `recursive` a directory and all in it. Durable
         on return."""
         path = text_of(path)
-        if recursive and self.stat(path).is_dir():
-            self.rmtree(path)
-            return
-        self.image.remove(path)
+        with self._guard:
+            if recursive and self.stat(path).is_dir():
+                self.rmtree(path)
+            else:
+                self.image.remove(path)
 
     def unlink(self, path: AnyPath) -> None:
         """Removes a file. Raises NF2Error: NOENT, ISDIR."""
         path = text_of(path)
-        if self.stat(path).is_dir():
-            raise NF2Error(ISDIR, "is a directory", path)
-        self.image.remove(path)
+        with self._guard:
+            if self.stat(path).is_dir():
+                raise NF2Error(ISDIR, "is a directory", path)
+            self.image.remove(path)
 
     def rmdir(self, path: AnyPath) -> None:
         """Removes an empty directory. Raises NF2Error: NOENT, NOTDIR, NOTEMPTY."""
         path = text_of(path)
-        if not self.stat(path).is_dir():
-            raise NF2Error(NOTDIR, "is not a directory", path)
-        self.image.remove(path)
+        with self._guard:
+            if not self.stat(path).is_dir():
+                raise NF2Error(NOTDIR, "is not a directory", path)
+            self.image.remove(path)
 
     def rmtree(self, path: AnyPath) -> None:
         """Removes a directory and all in it, name by name; of the root only what is in it."""
-        for directory, _, files in reversed(list(self.walk(path))):
-            for name in files:
-                self.image.remove(posixpath.join(directory, name))
-            if posixpath.normpath("/" + directory.strip("/")) != "/":
-                self.image.remove(directory)
+        with self._guard:
+            for directory, _, files in reversed(list(self.walk(path))):
+                for name in files:
+                    self.image.remove(posixpath.join(directory, name))
+                if posixpath.normpath("/" + directory.strip("/")) != "/":
+                    self.image.remove(directory)
 
     def rename(self, source: AnyPath, target: AnyPath) -> None:
         """Renames a file or directory; a file, or an empty directory, of that name is replaced in
         the same instant."""
-        source, target = text_of(source), text_of(target)
+        with self._guard:
+            self._rename(text_of(source), text_of(target))
+
+    def _rename(self, source: str, target: str) -> None:
         inside = posixpath.normpath("/" + target).startswith(
             posixpath.normpath("/" + source).rstrip("/") + "/"
         )
@@ -441,7 +488,7 @@ class Volume:
 
     def truncate(self, path: AnyPath, size: int) -> None:
         """Sets a file's size; new bytes are zeros. Durable on return."""
-        with self.open(path, "r+b", buffering=0) as file:
+        with self._guard, self.open(path, "r+b", buffering=0) as file:
             file.truncate(size)
 
     # ---- files ----
@@ -470,7 +517,59 @@ class Volume:
     def open(
         self,
         path: AnyPath,
-        mode: str = "r",
+        mode: TextMode = "r",
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        *,
+        sync: bool = False,
+    ) -> io.TextIOWrapper: ...
+
+    @overload
+    def open(
+        self,
+        path: AnyPath,
+        mode: ReadMode,
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        *,
+        sync: bool = False,
+    ) -> io.BufferedReader: ...
+
+    @overload
+    def open(
+        self,
+        path: AnyPath,
+        mode: WriteMode,
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        *,
+        sync: bool = False,
+    ) -> io.BufferedWriter: ...
+
+    @overload
+    def open(
+        self,
+        path: AnyPath,
+        mode: UpdateMode,
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        *,
+        sync: bool = False,
+    ) -> io.BufferedRandom: ...
+
+    @overload
+    def open(
+        self,
+        path: AnyPath,
+        mode: str,
         buffering: int = -1,
         encoding: str | None = None,
         errors: str | None = None,
@@ -503,12 +602,15 @@ class Volume:
             raise ValueError(f"invalid buffering: {buffering}")
         if not binary:  # refused before the file is opened, and emptied
             io.TextIOWrapper(io.BytesIO(), encoding or "utf-8", errors, newline)
-        raw = RawFile(self, self.image.open_file(path, flags), flags, path)
-        self._files.add(raw)
-        if buffering == 0:
-            return raw
+        with self._guard:
+            raw = RawFile(self, self.image.open_file(path, flags), flags, path)
+            self._files.add(raw)
         try:
-            return self._buffered(raw, buffering, encoding, errors, newline, binary)
+            if flags & O_APPEND:  # as with a file of Python, `tell` says where the next write goes
+                raw.seek(0, os.SEEK_END)
+            if buffering == 0:
+                return raw
+            return self._buffered(raw, mode, buffering, encoding, errors, newline)
         except BaseException:
             raw.close()
             raise
@@ -516,36 +618,37 @@ class Volume:
     def _buffered(
         self,
         raw: RawFile,
+        mode: str,
         buffering: int,
         encoding: str | None,
         errors: str | None,
         newline: str | None,
-        binary: bool,
     ) -> Any:
         flags, size = raw._flags, COPY_SIZE if buffering in (-1, 1) else buffering
         buffered: io.BufferedRandom | io.BufferedWriter | io.BufferedReader
+        file: io.BufferedIOBase | io.TextIOWrapper
         if flags & O_RDWR == O_RDWR:
             buffered = io.BufferedRandom(raw, size)
         else:
             buffered = (io.BufferedWriter if flags & O_WRONLY else io.BufferedReader)(raw, size)
-        file = (
-            buffered
-            if binary
-            else io.TextIOWrapper(
-                buffered, encoding or "utf-8", errors, newline, line_buffering=buffering == 1
-            )
-        )
-        self._wrappers.add(file)
+        file = buffered
+        if "b" not in mode:
+            lines = buffering == 1
+            file = io.TextIOWrapper(buffered, encoding or "utf-8", errors, newline, lines)
+            file.mode = mode  # type: ignore[misc]
+        with self._guard:
+            self._wrappers.add(file)
         return file
 
     def read_bytes(self, path: AnyPath) -> bytes:
-        with self.open(path, "rb", buffering=0) as file:
+        with self._guard, self.open(path, "rb", buffering=0) as file:
             return file.readall()
 
     def write_bytes(self, path: AnyPath, data: bytes) -> int:
         """Replaces the file's contents, all or nothing. Durable on return."""
-        whole, before = memoryview(data).cast("B"), self._stat_or_none(path)
-        with interrupts.shield():
+        whole = memoryview(data).cast("B")
+        with self._guard, interrupts.shield():
+            before = self._stat_or_none(path)
             try:
                 with self.open(path, "wb", buffering=0, sync=True) as file:
                     return file.write(whole) if whole else 0
@@ -555,8 +658,8 @@ class Volume:
                 raise
 
     def read_text(self, path: AnyPath, encoding: str = "utf-8", errors: str | None = None) -> str:
-        with self.open(path, "r", encoding=encoding, errors=errors) as file:
-            return file.read()
+        with io.TextIOWrapper(io.BytesIO(self.read_bytes(path)), encoding, errors) as lines:
+            return lines.read()
 
     def write_text(
         self, path: AnyPath, text: str, encoding: str = "utf-8", errors: str | None = None

@@ -3,7 +3,8 @@
  * fuzz_image.c - damaged and hostile images: mount, list, read, check, write. Nothing may crash, loop, or leave the
  * chip; what the answers are does not matter.
  *
- * An input is: the number of a base image (a high one: reads of the driver fail now and then), flags, a seed for the calls, then edits of four bytes. With libFuzzer the
+ * An input is: the number of a base image (0x40 to 0x7F: one with a deep tree; a high one: reads of the driver fail now and then), flags, a seed for the calls, then edits of
+ * four bytes. With libFuzzer the
  * inputs come from it; without (NF2_FUZZ_MAIN) from generators, of edits anywhere and of records in turn: fuzz_image [--runs N] [--seed N], or from files:
  * fuzz_image [--lines FILE] FILE...
  */
@@ -17,11 +18,15 @@
 #include "nf2fs/nf2fs.h"
 #include "inspect/inspect.h"
 
-#define CHIP_SIZE (40u * 4096u)
+#define CHIP_SIZE (128u * 4096u)        /* of the largest base */
 #define PAGE 256u
-#define BASES 8u
+#define SMALL_BASES 8u
+#define DEEP_BASES 2u           /* trees of many leaves */
+#define BASES (SMALL_BASES + DEEP_BASES)
+#define DEEP_FROM 0x40u         /* base numbers of those: from this one */
+#define DEEP_TO 0x80u           /* up to this one */
 #define HANDLES 3u
-#define CALLS_MOST 3000000u     /* of the driver, in one input */
+#define CALLS_A_BLOCK 75000u    /* of the driver, in one input, at most */
 #define DEPTH_MOST 12u
 #define ENTRIES_MOST 600u
 #define READ_MOST (2u * CHIP_SIZE)
@@ -45,6 +50,7 @@ struct session {
 
 static uint8_t *base[BASES];
 static uint32_t record[BASES][RECORDS_MOST];    /* where records begin, as places of edits (see edit) */
+static uint32_t record_at[BASES][RECORDS_MOST]; /* the same, as addresses */
 static uint32_t records[BASES];
 static uint16_t used[BASES][LINES];     /* lines that are not blank: edits go there */
 static uint32_t used_count[BASES];
@@ -65,10 +71,26 @@ static uint8_t *exactly(uint32_t bytes)
     return memory;
 }
 
-static void begin(struct session *s, uint32_t program_unit)
+static uint32_t size_of(unsigned number)
+{
+    return number < SMALL_BASES ? 40u * 4096u : CHIP_SIZE;
+}
+
+static uint32_t unit_of(unsigned number)
+{
+    return number % 4 == 3 || number == BASES - 1 ? 16 : 1;
+}
+
+/* The base that an input begins with. */
+static unsigned base_of(uint8_t first)
+{
+    return first >= DEEP_FROM && first < DEEP_TO ? SMALL_BASES + first % DEEP_BASES : first % SMALL_BASES;
+}
+
+static void begin(struct session *s, unsigned number)
 {
     memset(s, 0, sizeof *s);
-    flat_chip_init(&s->chip, CHIP_SIZE, program_unit);
+    flat_chip_init(&s->chip, size_of(number), unit_of(number));
     s->buffer = exactly(NF2_BUFFER_SIZE(PAGE));
     for (unsigned i = 0; i < HANDLES; i++) {
         s->page[i] = exactly(256);
@@ -186,7 +208,7 @@ static void look_around(struct session *s)
     (void)nf2_check(&s->fs, NULL, NULL);
     (void)nf2_statfs(&s->fs, &space);
     (void)nf2_health(&s->fs, &health);
-    for (uint32_t block = 0; block < CHIP_SIZE / 4096u; block += 7) {
+    for (uint32_t block = 0; block < s->chip.driver.chip_size / 4096u; block += 7) {
         (void)nf2_block_state(&s->fs, block, NULL);
     }
 }
@@ -207,12 +229,13 @@ static uint32_t place_of(unsigned number, uint32_t at)
 /* What looks like a record in a page that looks like one of a log. */
 static void find_records(unsigned number, uint32_t unit)
 {
-    for (uint32_t page = 0; page < CHIP_SIZE; page += PAGE) {
+    for (uint32_t page = 0; page < size_of(number); page += PAGE) {
         uint32_t at = page + 2, length = 6;
         while (length >= 6 && at + 6 <= page + PAGE && records[number] < RECORDS_MOST) {
             uint32_t head = base[number][at] | (uint32_t)base[number][at + 1] << 8;
             length = head == 0xFFFFu || head >> 13 == 0 || at + (head & 0xFFFu) > page + PAGE ? 0 : head & 0xFFFu;
             if (length >= 6) {
+                record_at[number][records[number]] = at;
                 record[number][records[number]++] = place_of(number, at);
                 at += length;
                 at = head & 0x1000u ? at : page + (at - page + unit - 1) / unit * unit;
@@ -221,25 +244,49 @@ static void find_records(unsigned number, uint32_t unit)
     }
 }
 
+/* Many names in two directories, and a file in many pieces: leaves, and nodes above them. */
+static void fill_deep(struct session *s)
+{
+    static const uint8_t data[600];
+    char name[64];
+
+    (void)nf2_mkdir(&s->fs, "d");
+    for (unsigned i = 0; i < 420; i++) {
+        (void)snprintf(name, sizeof name, i % 7 == 3 ? "d/name-%03u-of-more-than-a-key" : i % 2 ? "d/name-%03u" : "n%03u", i * 11u % 420u);
+        (void)nf2_open(&s->fs, &s->file[0], name, NF2_O_WRONLY | NF2_O_CREAT, s->page[0]);
+        (void)nf2_write(&s->fs, &s->file[0], data, i % 50);
+        (void)nf2_close(&s->fs, &s->file[0]);
+    }
+    for (unsigned i = 0; i < 400; i++) {
+        (void)nf2_open(&s->fs, &s->file[0], "a", NF2_O_RDWR | NF2_O_CREAT, s->page[0]);
+        (void)nf2_seek(&s->fs, &s->file[0], (int32_t)(i * 7919u % 90000u), NF2_SEEK_SET);
+        (void)nf2_write(&s->fs, &s->file[0], data, 1 + i * 37u % sizeof data);
+        (void)nf2_close(&s->fs, &s->file[0]);
+    }
+}
+
 /* Volumes with some history; the later half was never left properly. */
 static void make_base(unsigned number)
 {
     struct session s;
 
-    begin(&s, number % 4 == 3 ? 16 : 1);
+    begin(&s, number);
     s.random = 1000 + number;
     if (nf2_format(&s.fs, &s.config, number % 2 ? NF2_FORMAT_ERASE : NF2_FORMAT_QUICK) != NF2_OK ||
         nf2_mount(&s.fs, &s.config, NF2_MOUNT_RDWR) != NF2_OK) {
         abort();
     }
-    for (unsigned i = 0; i < 60u + 60u * number; i++) {
+    if (number >= SMALL_BASES) {
+        fill_deep(&s);
+    }
+    for (unsigned i = 0; i < 60u + 60u * (number % SMALL_BASES); i++) {
         one_call(&s);
     }
-    if (number < BASES / 2) {
+    if (number < SMALL_BASES / 2) {
         (void)nf2_unmount(&s.fs);
     }
     base[number] = s.chip.bytes;
-    for (uint32_t line = 0; line < LINES; line++) {
+    for (uint32_t line = 0; line < size_of(number) / LINE; line++) {
         bool blank = true;
         for (uint32_t i = 0; i < LINE; i++) {
             blank = blank && s.chip.bytes[line * LINE + i] == 0xFF;
@@ -248,28 +295,43 @@ static void make_base(unsigned number)
             used[number][used_count[number]++] = (uint16_t)line;
         }
     }
-    find_records(number, number % 4 == 3 ? 16 : 1);
+    find_records(number, unit_of(number));
     s.chip.bytes = NULL;
     end(&s);
 }
 
 /* ---- one input ---------------------------------------------------------------------------------- */
 
+/* What the record at an address of a deep base has there, another one near it gets, or has: the fronts of records are their keys. */
+static uint8_t neighbour(unsigned number, const uint8_t *bytes, uint32_t at, uint8_t value)
+{
+    uint32_t i = 0, other = value % 8u;
+
+    while (i + 1 < records[number] && record_at[number][i + 1] <= at) {
+        i++;
+    }
+    other = (i + records[number] + other - 3u - (other < 4)) % records[number];
+    return bytes[(record_at[number][other] + (at - record_at[number][i])) % size_of(number)];
+}
+
 /* An edit: 18 bits of a place among the lines in use, 2 of kind, 4 of count, a value. */
 static void edit(unsigned number, uint8_t *bytes, const uint8_t *p)
 {
+    uint32_t size = size_of(number);
     uint32_t place = p[0] | (uint32_t)p[1] << 8 | (uint32_t)(p[2] & 3u) << 16, kind = p[2] >> 2 & 3u, count = p[2] >> 4;
     uint32_t at = used[number][place / LINE % used_count[number]] * LINE + place % LINE;
 
-    for (uint32_t i = 0; i <= count && at + i < CHIP_SIZE; i++) {
+    for (uint32_t i = 0; i <= count && at + i < size; i++) {
         if (kind == 0) {
             bytes[at + i] = p[3];
         } else if (kind == 1) {
             bytes[at + i] ^= p[3];
         } else if (kind == 2) {
             bytes[at + i] = (uint8_t)(bytes[at + i] + p[3]);
+        } else if (number < SMALL_BASES) {
+            bytes[at + i] = bytes[(at + i + p[3] * 256u) % size];
         } else {
-            bytes[at + i] = bytes[(at + i + p[3] * 256u) % CHIP_SIZE];
+            bytes[at + i] = neighbour(number, bytes, at + i, p[3]);
         }
     }
 }
@@ -277,11 +339,11 @@ static void edit(unsigned number, uint8_t *bytes, const uint8_t *p)
 static void run(const uint8_t *data, size_t size)
 {
     struct session s;
-    unsigned number = size > 0 ? data[0] % BASES : 0, flags = size > 1 ? data[1] : 0; /* read-only, look before, look after, calls */
+    unsigned number = base_of(size > 0 ? data[0] : 0), flags = size > 1 ? data[1] : 0; /* read-only, look before, look after, calls */
 
-    begin(&s, number % 4 == 3 ? 16 : 1);
-    s.chip.calls_most = CALLS_MOST;
-    memcpy(s.chip.bytes, base[number], CHIP_SIZE);
+    begin(&s, number);
+    s.chip.calls_most = CALLS_A_BLOCK * (size_of(number) / 4096u);
+    memcpy(s.chip.bytes, base[number], size_of(number));
     s.random = size > 2 ? data[2] : 0;
     s.chip.fails_every = size > 2 && data[0] >= FAILING ? 2u + data[2] + 16u * (data[0] & 8u) : 0;
     for (size_t i = 3; i + 4 <= size; i += 4) {
@@ -324,13 +386,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 static size_t make_input(uint32_t *random, uint8_t *input)
 {
     unsigned edits = 1 + next(random) % 12;
-    uint32_t near = next(random) % CHIP_SIZE;
+    uint32_t near = next(random) % size_of(0);
 
     input[0] = (uint8_t)next(random);
     input[1] = (uint8_t)next(random);
     input[2] = (uint8_t)next(random);
     for (unsigned i = 0; i < edits; i++) {
-        uint32_t at = next(random) % 3 ? (near + next(random) % 300) % CHIP_SIZE : next(random) % CHIP_SIZE;
+        uint32_t at = next(random) % 3 ? (near + next(random) % 300) % size_of(0) : next(random) % size_of(0);
         uint8_t *p = input + 3 + 4 * i;
         p[0] = (uint8_t)at;
         p[1] = (uint8_t)(at >> 8);
@@ -349,7 +411,7 @@ static uint32_t some_record(unsigned number, uint32_t *random)
     uint32_t at = next(random) % records[number];
 
     for (unsigned tries = next(random) % 2 * 100; tries < 100; tries++) {
-        uint32_t block = next(random) % (CHIP_SIZE / 4096u), other = next(random) % records[number];
+        uint32_t block = next(random) % (size_of(number) / 4096u), other = next(random) % records[number];
         for (uint32_t i = 0; i < records[number]; i++) {
             uint32_t place = record[number][(other + i) % records[number]];
             if (used[number][place / LINE] / (4096u / LINE) == block) {
@@ -370,14 +432,19 @@ static size_t make_records_input(uint32_t *random, uint8_t *input)
     input[1] = (uint8_t)next(random);
     input[2] = (uint8_t)next(random);
     for (unsigned i = 0; i < edits; i++) {
-        unsigned number = input[0] % BASES;
+        unsigned number = base_of(input[0]);
         static const uint8_t spans[] = { 12, 12, 48, 160 };
-        uint32_t within = next(random) % spans[next(random) % 4], kind = next(random) % 3;
+        uint32_t within = next(random) % spans[next(random) % 4], kind = next(random) % 3, count = next(random) % 4 == 0 ? next(random) % 4 : 0;
+        if (number >= SMALL_BASES && next(random) % 2) { /* another record's key */
+            kind = 3;
+            within = next(random) % 4;
+            count = next(random) % 16;
+        }
         uint32_t place = some_record(number, random) + within;
         uint8_t *p = input + 3 + 4 * i;
         p[0] = (uint8_t)place;
         p[1] = (uint8_t)(place >> 8);
-        p[2] = (uint8_t)((place >> 16 & 3u) | kind << 2 | (next(random) % 4 == 0 ? next(random) % 4 : 0) << 4);
+        p[2] = (uint8_t)((place >> 16 & 3u) | kind << 2 | count << 4);
         p[3] = next(random) % 3 ? values[next(random) % sizeof values] : (uint8_t)next(random);
     }
     return 3 + 4 * edits;

@@ -11,7 +11,7 @@
 
 enum op {
     OP_OPEN,            /* handle, number: flags, path */
-    OP_CLOSE,           /* handle */
+    OP_CLOSE,           /* handle, extra: 1 discards what is not synced */
     OP_READ,            /* handle, number: length */
     OP_WRITE,           /* handle, number: length, extra: seed of the data */
     OP_SEEK,            /* handle, number: offset, extra: whence */

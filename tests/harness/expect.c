@@ -166,9 +166,15 @@ static void expect_handle(struct model *model, const struct call *call, struct e
     case OP_SIZE: succeed(expect, (int32_t)size); break;
     case OP_TRUNCATE: case OP_PREALLOCATE: expect_size_change(model, handle, call, expect); break;
     default:    /* sync, close */
-        succeed(expect, 0);
-        if (handle->dirty || handle->dirty_maybe) {
-            takes_space(model, expect, 0);
+        if (call->op == OP_CLOSE && call->extra != 0) { /* a discard */
+            succeed(expect, 0);
+        } else if (handle->refused) {
+            allow(expect, NF2_ERR_NOSPC);
+        } else {
+            succeed(expect, 0);
+            if (handle->dirty || handle->dirty_maybe) {
+                takes_space(model, expect, 0);
+            }
         }
         break;
     }

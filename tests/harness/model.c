@@ -149,6 +149,7 @@ static void apply_write(struct model *model, const struct call *call)
     struct handle *handle = &model->handle[call->handle];
     uint32_t length = (uint32_t)call->number;
 
+    handle->refused = false;
     if (length) {
         struct bytes *bytes = handle_own(handle);
         uint32_t end;
@@ -188,6 +189,7 @@ static void apply_read(struct handle *handle, const struct call *call)
 
 static void apply_truncate(struct model *model, struct handle *handle, uint32_t size)
 {
+    handle->refused = false;
     if (size != model_view(handle)->size) {
         bytes_resize(handle_own(handle), size);
         handle->node->changed = model->tick;
@@ -337,7 +339,7 @@ void model_apply(struct model *model, const struct call *call)
     switch (call->op) {
     case OP_OPEN: apply_open(model, call); break;
     case OP_CLOSE:
-        if (handle->node) {
+        if (handle->node && call->extra == 0) {
             handle_commit(model, handle);
         }
         handle_drop(model, handle);
@@ -384,8 +386,11 @@ void model_failed(struct model *model, const struct call *call, int answer)
     if (call->op == OP_CLOSE && handle->open) {
         handle_drop(model, handle);
     }
-    if (call->op == OP_WRITE && answer == NF2_ERR_NOSPC && handle->node && (handle->flags & NF2_O_SYNC)) {
-        handle_go_back(handle);
+    if ((call->op == OP_WRITE || call->op == OP_TRUNCATE) && answer == NF2_ERR_NOSPC && handle->node) {
+        handle->refused = true;
+        if (call->op == OP_WRITE && (handle->flags & NF2_O_SYNC)) {
+            handle_go_back(handle);
+        }
     }
 }
 

@@ -45,6 +45,7 @@ struct handle {
     uint32_t position;
     bool dirty;                     /* pending content exists, or the file was created and not synced */
     bool dirty_maybe;               /* a call was made that may or may not count as unsynced */
+    bool refused;                   /* the last write, or change of the size: nothing is synced */
     bool own;                       /* `pending` holds the content */
     struct bytes pending;
     uint32_t promised;              /* bytes preallocated */

@@ -488,7 +488,9 @@ static void add_kind(struct generator *g, struct model *model, struct call_list 
 
     switch (kind) {
     case KIND_OPEN: add_open(g, model, list); break;
-    case KIND_CLOSE: calls_add(list, OP_CLOSE, (int)pick(g, 6), 0, 0, NULL, NULL); break;
+    case KIND_CLOSE: /* or a discard: without another number, so that the sequence of a seed stays what it was */
+        calls_add(list, OP_CLOSE, (int)pick(g, 6), 0, (g->state >> 40) % 6 == 0, NULL, NULL);
+        break;
     case KIND_WRITE: add_write(g, model, list); break;
     case KIND_READ: add_read(g, model, list); break;
     case KIND_SYNC: {

@@ -10,7 +10,7 @@
 static void clock_bytes(struct spi_board *board, const struct spinor_transfer *transfer)
 {
     struct spi_chip *chip = board->chip;
-    (void)spi_chip_exchange(chip, transfer->opcode, 1);
+    (void)spi_chip_exchange(chip, transfer->opcode, transfer->opcode_on_four ? 4 : 1);
     for (uint32_t i = transfer->address_bytes; i > 0; i--) {
         (void)spi_chip_exchange(chip, (uint8_t)(transfer->address >> (8u * (i - 1u))),
                                 transfer->address_lines);
@@ -38,22 +38,30 @@ static int board_transfer(void *context, const struct spinor_transfer *transfer)
     return spi_chip_is_cut(board->chip) ? -1 : 0;
 }
 
+static void board_delay(void *context, uint32_t us)
+{
+    struct spi_board *board = context;
+    spi_chip_wait(board->chip, (uint64_t)us * 1000u);
+}
+
 static void board_pause(void *context, uint32_t us)
 {
     struct spi_board *board = context;
+    board->longest_pause_us = us > board->longest_pause_us ? us : board->longest_pause_us;
     if (board->while_busy != NULL && board->locks == 0) {
         void (*run)(void *) = board->while_busy;
         board->while_busy = NULL;       /* once at a time */
         run(board->while_busy_context);
         board->while_busy = run;
     }
-    spi_chip_wait(board->chip, (uint64_t)us * 1000u);
+    spi_chip_wait(board->chip, board->early ? 300u : (uint64_t)us * 1000u);
 }
 
 static uint32_t board_now_us(void *context)
 {
     struct spi_board *board = context;
-    return (uint32_t)(spi_chip_now_ns(board->chip) / 1000u);
+    uint32_t now_us = (uint32_t)(spi_chip_now_ns(board->chip) / 1000u);
+    return board->clock_step_us > 0 ? now_us / board->clock_step_us * board->clock_step_us : now_us;
 }
 
 static void board_lock(void *context)
@@ -70,6 +78,21 @@ static void board_unlock(void *context)
     board->locks--;
 }
 
+/* What runs in a pause (while_busy) is another task: it cannot wait here for the first one. */
+static void board_claim(void *context)
+{
+    struct spi_board *board = context;
+    if (board->claims++ != 0 || board->locks != 0) {
+        abort();
+    }
+}
+
+static void board_release(void *context)
+{
+    struct spi_board *board = context;
+    board->claims--;
+}
+
 void spi_board_open(struct spi_board *board, const struct spi_chip_kind *kind, uint8_t lines)
 {
     *board = (struct spi_board){.chip = spi_chip_new(kind)};
@@ -77,8 +100,10 @@ void spi_board_open(struct spi_board *board, const struct spi_chip_kind *kind, u
         abort();
     }
     board->bus = (struct spinor_bus){
-        .context = board, .transfer = board_transfer, .pause = board_pause, .now_us = board_now_us,
-        .lock = board_lock, .unlock = board_unlock, .lines = lines,
+        .context = board, .transfer = board_transfer, .pause = board_pause, .delay = board_delay,
+        .now_us = board_now_us,
+        .lock = board_lock, .unlock = board_unlock,
+        .claim = board_claim, .release = board_release, .lines = lines,
         .clock_hz = 1000000000u / spi_chip_clock_ns(board->chip),
     };
 }

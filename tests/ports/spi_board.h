@@ -10,7 +10,10 @@ struct spi_board {
     struct spi_chip *chip;
     struct spinor_bus bus;
     bool deaf;                              /* the line reads ones */
-    uint32_t locks;                         /* how often the bus is locked at present: 0 or 1 */
+    uint32_t locks, claims;                 /* how often they are held at present: 0 or 1 */
+    uint32_t longest_pause_us;              /* that the driver asked for */
+    bool early;                             /* pauses end at once, as yields do */
+    uint32_t clock_step_us;                 /* of now_us, where it is above 1 */
     void (*while_busy)(void *context);      /* called in a wait, as another task would run */
     void *while_busy_context;
 

@@ -285,31 +285,42 @@ def listed(built, kind):
 
 
 def test_platformio(built, tmp_path):
-    """What library.json says compiles and links. (PlatformIO itself needs its own registry and is not run.)"""
+    """What library.json says compiles and links, for a board that is neither an ESP32 nor an RP2040. (PlatformIO itself needs its own
+    registry and is not run. test_arduino.py compiles the same files for those two.)"""
     manifest = json.loads((ROOT / "library.json").read_text())
     build = manifest["build"]
     assert manifest["version"] == version()
     sources = {path for rule in build["srcFilter"] if rule.startswith("+") for path in ROOT.glob(rule[2:-1])}
     places = {ROOT / build["includeDir"], *(ROOT / word.removeprefix("-I ") for word in build["flags"])}
-    drivers = ROOT / "ports/spinor"
-    assert sources - set(drivers.glob("*.c")) == listed(built, "sources"), "another folder than that of cmake/Nf2Core.cmake"
-    assert places - {drivers} == listed(built, "includes")
+    ports = {ROOT / "ports" / name for name in ("spinor", "esp-idf/nf2fs", "arduino")}
+    assert {path for path in sources if path.parent not in ports} == listed(built, "sources"), "another folder than that of cmake/Nf2Core.cmake"
+    assert places - ports == listed(built, "includes")
+    assert all(any(path.parent == place for path in sources) for place in ports)
     exported = [ROOT / name for name in manifest["export"]["include"]]
     assert all(name.exists() for name in exported) and all(source.parent in exported for source in sources)
-    examples = [path for path in exported if "examples" in path.parts]
-    needed = {(path.parent, name) for folder in examples for path in ([folder] if folder.is_file() else folder.glob("*.[ch]"))
-              for name in re.findall(r'#include "(.*)"', path.read_text())}
-    assert needed and all(any((place / name).is_file() for place in (folder, *places)) for folder, name in needed)
+    assert all(any((place / name).is_file() for place in places) for name in manifest["headers"])
+    for example in manifest["examples"]:
+        base = ROOT / example["base"]
+        assert any(base.is_relative_to(place) for place in exported)
+        needed = {name for file in example["files"] for name in re.findall(r'#include [<"](.*)[>"]', (base / file).read_text())}
+        assert any((place / name).is_file() for name in needed for place in places)
+        ours = {name for name in needed if '"' + name + '"' in "".join((base / file).read_text() for file in example["files"])}
+        assert all(any((place / name).is_file() for place in (base, *places)) for name in ours)
     (tmp_path / "main.c").write_text(CONSUMER.replace("HEADER", manifest["headers"][0]))
-    run("cc", *WARNINGS, *[f"-I{place}" for place in sorted(places)], tmp_path / "main.c", *sources, "-o", tmp_path / "consumer")
+    run("cc", *WARNINGS, *[f"-I{place}" for place in sorted(places)], tmp_path / "main.c",
+        *(path for path in sources if path.suffix == ".c"), "-o", tmp_path / "consumer")
     assert run(tmp_path / "consumer") == f"{version()} hello\n"
+    for path in sources:
+        if path.suffix == ".cpp" and shutil.which("c++"):
+            run("c++", "-Wall", "-Werror", *[f"-I{place}" for place in sorted(places)], "-c", path, "-o", tmp_path / "object.o")
 
 
 # The frameworks' own CMake functions, as far as the files here call them, by their documentation.
 IDF = """
 function(idf_component_register)
-  cmake_parse_arguments(of "" "" "SRCS;INCLUDE_DIRS;REQUIRES" ${ARGN})
+  cmake_parse_arguments(of "" "" "SRCS;INCLUDE_DIRS;REQUIRES;PRIV_REQUIRES" ${ARGN})
   add_library(glue STATIC ${of_SRCS})
+  target_compile_definitions(glue PRIVATE ESP_PLATFORM)
   target_include_directories(glue PUBLIC ${of_INCLUDE_DIRS})
 endfunction()
 """
@@ -328,44 +339,184 @@ endfunction()
 """
 
 
+@pytest.fixture(scope="module")
+def component(tmp_path_factory):
+    """The component for ESP-IDF that has the core inside."""
+    folder = tmp_path_factory.mktemp("component") / "nf2fs"
+    run(sys.executable, ROOT / "ports/esp-idf/make_component.py", "--url", "https://example.org/nf2fs", folder)
+    return folder
+
+
+def built_glue(functions, glue, test, folder):
+    """The test of the glue, compiled with what the glue's CMakeLists.txt builds, with a framework's functions of our own."""
+    (folder / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.21)\nproject(framework C)\nset(CMAKE_C_STANDARD 11)\n"
+        f"include_directories({ROOT}/tests/ports/stubs {ROOT}/tests/harness {ROOT}/vflash)\n{functions}"
+        f"add_subdirectory({glue} glue)\nfile(GLOB chip {ROOT}/vflash/*.c)\n"
+        f"add_executable(test {ROOT}/tests/ports/{test}.c ${{chip}})\ntarget_link_libraries(test PRIVATE glue m)\n")
+    run(CMAKE, "-S", folder, "-B", folder / "build")
+    run(CMAKE, "--build", folder / "build", "--parallel", "2")
+    return folder / "build/test"
+
+
 @pytest.mark.parametrize(("functions", "glue", "test"),
                          [(IDF, "ports/esp-idf/nf2fs", "test_esp"),
                           (ZEPHYR, "ports/zephyr", "test_zephyr")], ids=["esp", "zephyr"])
 def test_glue_is_built(functions, glue, test, tmp_path):
-    """The CMakeLists.txt of the component and of the module, with functions of our own: what they build passes its test."""
+    run(built_glue(functions, ROOT / glue, test, tmp_path))
+
+
+@pytest.fixture(scope="module")
+def component_test(component, tmp_path_factory):
+    return built_glue(IDF, component, "test_esp", tmp_path_factory.mktemp("component_test"))
+
+
+def test_component(built, component, component_test):
+    """It passes the test, and needs nothing outside of its folder."""
+    kinds = {source.name for source in listed(built, "sources")}
+    assert kinds and kinds == {path.name for path in (component / "src").glob("*.c")}
+    text = (component / "CMakeLists.txt").read_text() + (component / "idf_component.yml").read_text()
+    assert str(ROOT) not in text and ".." not in text and "url: https://example.org/nf2fs\n" in text
+    assert f'version: "{version()}"\n' in text
+    for name in ("LICENSE", "README.md", "Kconfig", "project_include.cmake", "examples/counter/main/main.c"):
+        assert (component / name).is_file()
+    assert (component / "project_include.cmake").read_text() == (ROOT / "ports/esp-idf/nf2fs/project_include.cmake").read_text()
+    run(component_test)
+    again = subprocess.run([sys.executable, ROOT / "ports/esp-idf/make_component.py", component], capture_output=True, text=True,
+                           check=False)
+    assert again.returncode == 1 and "is there and not empty" in again.stderr and "Traceback" not in again.stderr
+
+
+# ESP-IDF's functions for partitions, over a table of one line; what would be flashed goes into a file.
+PARTITIONS = """
+function(partition_table_get_partition_info out options kind)
+  set(${out} "" PARENT_SCOPE)
+  if(options STREQUAL "--partition-name files" AND kind STREQUAL "size")
+    set(${out} 0x100000 PARENT_SCOPE)
+  elseif(options STREQUAL "--partition-name files" AND kind STREQUAL "offset")
+    set(${out} OFFSET PARENT_SCOPE)
+  endif()
+endfunction()
+function(fail_at_build_time name)
+  add_custom_target(${name} ALL COMMAND ${CMAKE_COMMAND} -E echo "${ARGN}" COMMAND ${CMAKE_COMMAND} -E false VERBATIM)
+endfunction()
+function(idf_component_get_property out component name)
+  set(${out} "${component} ${name}" PARENT_SCOPE)
+endfunction()
+function(esptool_py_flash_target name main sub)
+  add_custom_target(${name})
+endfunction()
+function(esptool_py_flash_to_partition target partition image)
+  file(APPEND ${CMAKE_BINARY_DIR}/flashed "${target} ${partition} ${image}\n")
+endfunction()
+"""
+
+
+@pytest.mark.parametrize("newer", [False, True], ids=["5", "6.1"])
+def test_partition_image(component, component_test, tmp_path, newer):
+    """nf2_create_partition_image: the component mounts the image, as one that may be written; it is made anew when a file changes."""
+    nf2 = shutil.which("nf2", path=f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}")
+    if nf2 is None:
+        pytest.skip("the command nf2 is not installed")
+    newest = """
+function(esp_partition_register_target partition image)
+  file(APPEND ${CMAKE_BINARY_DIR}/flashed "registered ${partition} ${image} ${ARGN}\n")
+endfunction()
+"""
+    (tmp_path / "web/web").mkdir(parents=True)
+    (tmp_path / "web/web/page").write_text("hello\n")
+    table = PARTITIONS.replace("OFFSET", "0x110000")
     (tmp_path / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.21)\nproject(framework C)\nset(CMAKE_C_STANDARD 11)\n"
-        f"include_directories({ROOT}/tests/ports/stubs {ROOT}/tests/harness {ROOT}/vflash)\n{functions}"
-        f"add_subdirectory({ROOT / glue} glue)\nfile(GLOB chip {ROOT}/vflash/*.c)\n"
-        f"add_executable(test {ROOT}/tests/ports/{test}.c ${{chip}})\ntarget_link_libraries(test PRIVATE glue m)\n")
-    run(CMAKE, "-S", tmp_path, "-B", tmp_path / "build")
-    run(CMAKE, "--build", tmp_path / "build", "--parallel", "2")
-    run(tmp_path / "build/test")
+        "cmake_minimum_required(VERSION 3.21)\nproject(images LANGUAGES NONE)\nadd_custom_target(flash)\n"
+        f"{table}{newest if newer else ''}include({component}/project_include.cmake)\n"
+        "nf2_create_partition_image(files web FLASH_IN_PROJECT)\n")
+    build = tmp_path / "build"
+    run(CMAKE, "-S", tmp_path, "-B", build, f"-DNF2_COMMAND={nf2}")
+    run(CMAKE, "--build", build)
+    image = build / "files.bin"
+    flashed = (build / "flashed").read_text()
+    if newer:
+        assert flashed == f"registered files {image} DEPENDS;nf2_files_bin;FLASH_IN_PROJECT\n"
+    else:
+        assert flashed == f"files-flash files {image}\nflash files {image}\n"
+    assert run(component_test, image) == "1 passed, 0 failed\n"
+    before = image.read_bytes()
+    (tmp_path / "web/web/page").write_text("other\n")
+    run(CMAKE, "--build", build)
+    assert image.read_bytes() != before
+    (tmp_path / "web/large").write_bytes(bytes(2 << 20))
+    assert subprocess.run([CMAKE, "--build", build], capture_output=True, check=False).returncode != 0
+
+    (tmp_path / "CMakeLists.txt").write_text((tmp_path / "CMakeLists.txt").read_text().replace("image(files", "image(none"))
+    run(CMAKE, "-S", tmp_path, "-B", build)
+    failed = subprocess.run([CMAKE, "--build", build], capture_output=True, text=True, check=False)
+    assert failed.returncode != 0 and 'There is no partition "none"' in failed.stdout + failed.stderr
 
 
-def test_esp_idf_asks_for_needs(tmp_path):
+@pytest.mark.parametrize("place", ["tree", "component"])
+def test_esp_idf_asks_for_needs(place, component, tmp_path):
     """ESP-IDF runs a component's CMakeLists.txt as a script first, where some commands of CMake are not allowed."""
+    folder = component if place == "component" else ROOT / "ports/esp-idf/nf2fs"
     (tmp_path / "needs.cmake").write_text(
-        "macro(idf_component_register)\n  cmake_parse_arguments(of \"\" \"\" \"SRCS;INCLUDE_DIRS;REQUIRES\" ${ARGN})\n"
-        "  message(STATUS \"needs ${of_REQUIRES}\")\nendmacro()\n"
-        f"include({ROOT}/ports/esp-idf/nf2fs/CMakeLists.txt)\n")
-    assert run(CMAKE, "-P", tmp_path / "needs.cmake") == "-- needs esp_partition;freertos\n"
+        "macro(idf_component_register)\n  cmake_parse_arguments(of \"\" \"\" \"SRCS;INCLUDE_DIRS;REQUIRES;PRIV_REQUIRES\" ${ARGN})\n"
+        "  message(STATUS \"needs ${of_REQUIRES} ${of_PRIV_REQUIRES}\")\nendmacro()\n"
+        f"include({folder}/CMakeLists.txt)\n")
+    assert run(CMAKE, "-P", tmp_path / "needs.cmake") == "-- needs esp_partition;freertos vfs;log\n"
+
+
+def test_esp_idf_finds_one_component():
+    """A folder in EXTRA_COMPONENT_DIRS: each folder in it that has a CMakeLists.txt is taken for a component."""
+    assert [path.parent.name for path in (ROOT / "ports/esp-idf").glob("*/CMakeLists.txt")] == ["nf2fs"]
+
+
+def test_esp_kconfig(tmp_path, monkeypatch):
+    kconfiglib = pytest.importorskip("kconfiglib", reason="kconfiglib is not installed")
+    (tmp_path / "Kconfig").write_text(f"source \"{ROOT}/ports/esp-idf/nf2fs/Kconfig\"\n")
+    monkeypatch.setenv("KCONFIG_WARN_UNDEF", "y")
+    found = kconfiglib.Kconfig(str(tmp_path / "Kconfig"))
+    used = {name for path in (ROOT / "ports/esp-idf/nf2fs").glob("*.[ch]") for name in re.findall(r"CONFIG_(NF2FS_\w+)", path.read_text())}
+    assert used == {name for name in found.syms if name.startswith("NF2FS_")} and found.warnings == []
+    assert {name: found.syms[name].str_value for name in used} == {"NF2FS_MAX_PARTITIONS": "3", "NF2FS_MAX_FILES": "8"}
 
 
 def test_kconfig(tmp_path, monkeypatch):
-    """By the parser that Zephyr uses."""
+    """By the parser that Zephyr uses. Modules come before Zephyr's own subsystems, so that the longer names win."""
     kconfiglib = pytest.importorskip("kconfiglib", reason="kconfiglib is not installed")
-    (tmp_path / "Kconfig").write_text("config FILE_SYSTEM\n\tbool \"files\"\n\tdefault y\n\n"
-                                      "config FLASH_MAP\n\tbool \"map\"\n\tdefault y\n\n"
-                                      f"source \"{ROOT}/ports/zephyr/Kconfig\"\n")
+    needs = ["FILE_SYSTEM", "FLASH_MAP", "FLASH_PAGE_LAYOUT"]
+    (tmp_path / "Kconfig").write_text(
+        f"source \"{ROOT}/ports/zephyr/Kconfig\"\n\nconfig FAT_FILESYSTEM_ELM\n\tbool \"fat\"\n\n"
+        + "".join(f"config {name}\n\tbool \"{name}\"\n\tdefault y\n\n" for name in needs)
+        + "config FILE_SYSTEM_MAX_FILE_NAME\n\tint \"length\"\n\tdefault -1\n")
     monkeypatch.setenv("KCONFIG_WARN_UNDEF", "y")
     found = kconfiglib.Kconfig(str(tmp_path / "Kconfig"))
-    assert found.syms["NF2FS_FILES"].str_value == ""
+    assert found.syms["NF2FS_FILES"].str_value == "" and found.syms["FILE_SYSTEM_MAX_FILE_NAME"].str_value == "-1"
     found.syms["FILE_SYSTEM_NF2FS"].set_value("y")
-    used = set(re.findall(r"CONFIG_(NF2FS_\w+)", (ROOT / "ports/zephyr/nf2_zephyr.c").read_text()))
+    used = {name for path in (ROOT / "ports/zephyr").glob("*.c") for name in re.findall(r"CONFIG_(NF2FS_\w+)", path.read_text())}
     assert used == {name for name in found.syms if name.startswith("NF2FS_")} and found.warnings == []
     assert {name: found.syms[name].str_value for name in used} == {
-        "NF2FS_FILES": "4", "NF2FS_DIRS": "2", "NF2FS_BLOCK_SIZE": "4096", "NF2FS_LARGE_ERASE_SIZE": "0"}
+        "NF2FS_FILES": "4", "NF2FS_DIRS": "2", "NF2FS_LARGE_ERASE_SIZE": "0"}
+    assert found.syms["FILE_SYSTEM_MAX_FILE_NAME"].str_value == "255"
+    found.syms["FAT_FILESYSTEM_ELM"].set_value("y")
+    assert found.syms["FILE_SYSTEM_MAX_FILE_NAME"].str_value == "-1", "FAT without long names allows no more than 12"
+    for name in needs:
+        found.syms[name].set_value("n")
+        assert found.syms["FILE_SYSTEM_NF2FS"].str_value == "n", f"it needs {name}"
+        found.syms[name].set_value("y")
+
+
+def test_zephyr_binding():
+    """The devicetree properties that the glue asks for are those of its binding and of Zephyr's own for every file system."""
+    binding = (ROOT / "ports/zephyr/dts/bindings/fs/zephyr,fstab,nf2fs.yaml").read_text()
+    glue = (ROOT / "ports/zephyr/nf2_zephyr.c").read_text()
+    compatible = re.search(r'^compatible: "(.*)"$', binding, re.M).group(1)
+    assert re.sub(r"\W", "_", compatible) == re.search(r"^#define DT_DRV_COMPAT (\w+)$", glue, re.M).group(1)
+    own = {name.replace("-", "_") for name in re.findall(r"^  ([\w-]+):$", binding, re.M)}
+    asked = set(re.findall(r"DT_INST_(?:PROP|PROP_OR|PHANDLE)\(inst, (\w+)", glue))
+    assert own and asked == own | {"mount_point", "partition"} and 'include: "zephyr,fstab-common.yaml"' in binding
+    module = (ROOT / "zephyr/module.yml").read_text()
+    for key, name in [("cmake", "CMakeLists.txt"), ("kconfig", ""), ("dts_root", "dts/bindings")]:
+        place = re.search(rf"^ +{key}: (.*)$", module, re.M).group(1)
+        assert (ROOT / place / name if name else ROOT / place).exists()
 
 
 def test_what_was_not_configured_is_told(tmp_path):
@@ -381,7 +532,7 @@ def test_arduino(built, tmp_path):
     out = tmp_path / "NF2FS"
     run(sys.executable, ROOT / "ports/amalgamate.py", "--arduino", "--build", built / "build", out)
     assert f"version={version()}\n" in (out / "library.properties").read_text()
-    (tmp_path / "main.c").write_text(CONSUMER.replace("HEADER", "nf2fs.h"))
+    (tmp_path / "main.c").write_text(CONSUMER.replace("HEADER", "nf2fs/nf2fs.h"))
     run("cc", *WARNINGS, f"-I{out / 'src'}", tmp_path / "main.c", *(out / "src").glob("*.c"), "-o", tmp_path / "consumer")
     assert run(tmp_path / "consumer") == f"{version()} hello\n"
 
@@ -410,7 +561,7 @@ static void delay_us(uint32_t us) { spi_chip_wait(sim, (uint64_t)us * 1000u); }
 def test_the_page(built, tmp_path):
     """The C of docs/PORTING.md, in its order, is a program that works."""
     blocks = re.findall(r"```c\n(.*?)```", (ROOT / "docs/PORTING.md").read_text(), re.DOTALL)
-    driver, selftest, volume, _ = blocks
+    driver, selftest, volume, *_ = blocks
     functions, start = driver.split("int result = ")
     include, selftest = selftest.split("\n\n", 1)
     memory, work = volume.split("config.flash", 1)

@@ -236,6 +236,9 @@ static struct nf2_flash driver_of(enum mistake mistake)
     return flash;
 }
 
+/* This driver does not know that a chip takes no program right after it was powered up. */
+#define POWER_UP_NS 10000000u
+
 static uint8_t buffer[NF2_BUFFER_SIZE(512u)];
 
 /* On a blank chip, and on one that was written before. */
@@ -248,6 +251,7 @@ static void judge(enum mistake mistake, bool dirty, enum nf2_selftest_fault expe
     naive.mistake = mistake;
     naive.cached = UINT32_MAX;
     spi_board_open(&naive.board, &kind, 1);
+    spi_chip_wait(naive.board.chip, POWER_UP_NS);
     memset(spi_chip_memory(naive.board.chip), dirty ? 0x5A : 0xFF, kind.size);
     const struct nf2_flash flash = driver_of(mistake);
     const struct nf2_config config = {
@@ -331,6 +335,7 @@ TEST(range)
     kind.size = CHIP;
     memset(&naive, 0, sizeof(naive));
     spi_board_open(&naive.board, &kind, 1);
+    spi_chip_wait(naive.board.chip, POWER_UP_NS);
     uint8_t *memory = spi_chip_memory(naive.board.chip);
     memset(memory, 0x11, CHIP);
     CHECK_EQ(nf2_selftest(&config, NULL), NF2_SELFTEST_GOOD);

@@ -3,6 +3,8 @@
 #include "check.h"
 #include "spi_chip.h"
 
+#define POWER_UP_NS 10000000u
+
 static struct spi_chip *chip;
 
 /* One transaction on one line: `length` bytes out, then `count` in. */
@@ -41,6 +43,7 @@ static void open_chip(const struct spi_chip_kind *kind)
 {
     chip = spi_chip_new(kind);
     CHECK(chip != NULL);
+    spi_chip_wait(chip, POWER_UP_NS);
 }
 
 TEST(identification)
@@ -211,6 +214,7 @@ TEST(torn_by_the_supply)
     CHECK(bits_cleared(0, 256) > 300 && bits_cleared(0, 256) < 1800);
     CHECK_EQ(bits_cleared(256, 4096), 0);
     spi_chip_start(chip);
+    spi_chip_wait(chip, POWER_UP_NS);
     CHECK_EQ(status(0x05), 0);
     spi_chip_free(chip);
 
@@ -250,6 +254,179 @@ TEST(torn_erase)
     spi_chip_free(chip);
 }
 
+static void program_zeros_at(uint8_t block)
+{
+    TELL(0x06);
+    TELL(0x02, block, 0, 0, 0);
+}
+
+/* ---- what differs from chip to chip ---------------------------------------------------------- */
+
+TEST(power_up_takes_time)
+{
+    struct spi_chip_kind kind = spi_chip_w25q128;
+    kind.power_up_us = 100;
+    chip = spi_chip_new(&kind);
+    CHECK(chip != NULL);
+    CHECK_EQ(status(0x05), 0xFF);
+    spi_chip_wait(chip, 200000);
+    CHECK_EQ(status(0x05), 0);
+    TELL(0x06);
+    CHECK_EQ(status(0x05), 0);
+    spi_chip_wait(chip, 5000000);
+    TELL(0x06);
+    CHECK_EQ(status(0x05), 2);
+    spi_chip_free(chip);
+}
+
+static void erase_with(uint8_t opcode, uint8_t high, uint8_t middle)
+{
+    TELL(0x06);
+    TELL(opcode, high, middle, 0);
+}
+
+/* Small sectors in the lowest 128 KiB alone; elsewhere the chip stays busy until 30h. */
+TEST(erases_by_place)
+{
+    open_chip(&spi_chip_s25fl128s);
+    memset(spi_chip_memory(chip), 0, 1u << 20);
+    erase_with(0x20, 0x01, 0xF0);
+    spi_chip_wait(chip, 200000000);
+    CHECK_EQ(byte_at(0x1F000), 0xFF);
+    erase_with(0x20, 0x02, 0);
+    CHECK_EQ(status(0x05), 0x23);
+    spi_chip_wait(chip, 1000000000);
+    CHECK_EQ(status(0x05), 0x23);
+    TELL(0x30);
+    CHECK_EQ(status(0x05), 0);
+    CHECK_EQ(byte_at(0x20000), 0);
+    erase_with(0xD8, 0x02, 0);
+    spi_chip_wait(chip, 200000000);
+    CHECK_EQ(byte_at(0x2FFFF), 0xFF);
+    spi_chip_free(chip);
+
+    open_chip(&spi_chip_sst26vf032b);           /* one opcode, three sizes */
+    memset(spi_chip_memory(chip), 0, 4u << 20);
+    erase_with(0xD8, 0, 0);
+    CHECK(!spi_chip_is_busy(chip));             /* locked */
+    TELL(0x06);
+    TELL(0x98);
+    static const uint32_t places[3] = {0, 0x8000, 0x10000}, sizes[3] = {0x2000, 0x8000, 0x10000};
+    for (uint32_t i = 0; i < 3; i++) {
+        erase_with(0xD8, (uint8_t)(places[i] >> 16), (uint8_t)(places[i] >> 8));
+        spi_chip_wait(chip, 100000000);
+        CHECK_EQ(byte_at(places[i] + sizes[i] - 1u), 0xFF);
+        CHECK_EQ(byte_at(places[i] + sizes[i]), 0);
+    }
+    spi_chip_free(chip);
+}
+
+/* Where each of them says that an erase failed, and that the array is protected. */
+TEST(failures)
+{
+    open_chip(&spi_chip_mt25ql256);
+    spi_chip_fail_next(chip);
+    erase_with(0x20, 0, 0);
+    CHECK_EQ(status(0x70), 0);
+    spi_chip_wait(chip, 100000000);
+    CHECK_EQ(status(0x70), 0xA0);
+    TELL(0x50);
+    CHECK_EQ(status(0x70), 0x80);
+    spi_chip_set_registers(chip, 0x04, 0);
+    erase_with(0x20, 0, 0);
+    CHECK_EQ(status(0x70), 0xA2);
+    spi_chip_free(chip);
+
+    open_chip(&spi_chip_mx25l25645g);
+    spi_chip_set_registers(chip, 0x04, 0);
+    erase_with(0x20, 0, 0);
+    CHECK_EQ(status(0x2B), 0x40);
+    spi_chip_set_registers(chip, 0, 0);
+    erase_with(0x20, 0, 0);
+    spi_chip_wait(chip, 100000000);
+    CHECK_EQ(status(0x2B), 0);
+    spi_chip_free(chip);
+}
+
+/* Each die must be asked before the next command is taken. */
+TEST(stacked_dies)
+{
+    struct spi_chip_kind kind = spi_chip_n25q00a;
+    kind.size = 32u << 20;
+    kind.dies = 2;
+    open_chip(&kind);
+    erase_with(0x20, 0, 0);
+    spi_chip_wait(chip, 1000000000);
+    (void)status(0x70);
+    erase_with(0x20, 0, 0);
+    CHECK(!spi_chip_is_busy(chip));
+    (void)status(0x70);
+    erase_with(0x20, 0, 0);
+    CHECK(spi_chip_is_busy(chip));
+    spi_chip_free(chip);
+}
+
+/* Ones for as many clocks as an address takes end continuous reading; fewer do not. */
+TEST(modes)
+{
+    open_chip(&spi_chip_w25q256);
+    spi_chip_set_mode(chip, SPI_CHIP_CONTINUOUS);
+    CHECK_EQ(status(0x05), 0xFF);
+    TELL(0xFF);
+    CHECK_EQ(status(0x05), 0);
+    TELL(0xB7);                                 /* four address bytes: eight clocks are too few */
+    spi_chip_set_mode(chip, SPI_CHIP_CONTINUOUS);
+    TELL(0xFF);
+    CHECK_EQ(status(0x05), 0xFF);
+    TELL(0xFF, 0xFF);
+    CHECK_EQ(status(0x05), 0);
+    spi_chip_set_mode(chip, SPI_CHIP_CONTINUOUS);
+    TELL(0xFF, 0x00);                           /* the mode clocks say: go on */
+    CHECK_EQ(status(0x05), 0xFF);
+    spi_chip_set_mode(chip, SPI_CHIP_QPI);
+    CHECK_EQ(status(0x05), 0xFF);
+    TELL(0x66);                                 /* EFh arrives: two bits, and the lines pulled up */
+    TELL(0x99);
+    CHECK_EQ(status(0x05), 0xFF);
+    TELL(0xFF);
+    CHECK_EQ(status(0x05), 0);
+    spi_chip_set_mode(chip, SPI_CHIP_OCTAL);
+    TELL(0xFF);
+    CHECK_EQ(status(0x05), 0xFF);
+    spi_chip_reset_pin(chip);
+    CHECK_EQ(status(0x05), 0);
+    spi_chip_free(chip);
+}
+
+/* A program while an erase is suspended; the erase goes on afterwards, and not meanwhile. */
+TEST(program_in_a_suspended_erase)
+{
+    open_chip(&spi_chip_w25q128);
+    memset(spi_chip_memory(chip), 0x55, 0x10000);
+    erase_with(0xD8, 0, 0);
+    spi_chip_wait(chip, 50000000);
+    TELL(0x75);
+    spi_chip_wait(chip, 20000);
+    program_zeros_at(0);                        /* in the block: refused */
+    CHECK(!spi_chip_is_busy(chip));
+    program_zeros_at(1);
+    CHECK(spi_chip_is_busy(chip));
+    TELL(0x7A);                                 /* too early: ignored */
+    spi_chip_wait(chip, 1000000);
+    CHECK(!spi_chip_is_busy(chip));
+    CHECK_EQ(status(0x35) & 0x80, 0x80);
+    CHECK_EQ(byte_at(0x10000), 0);
+    spi_chip_wait(chip, 1000000000);
+    CHECK_EQ(spi_chip_memory(chip)[0], 0x55);
+    TELL(0x7A);
+    spi_chip_wait(chip, 90000000);
+    CHECK(spi_chip_is_busy(chip));
+    spi_chip_wait(chip, 20000000);
+    CHECK_EQ(byte_at(0), 0xFF);
+    CHECK_EQ(byte_at(0x10000), 0);
+    spi_chip_free(chip);
+}
+
 int main(void)
 {
     RUN(identification);
@@ -263,5 +440,11 @@ int main(void)
     RUN(torn_by_the_supply);
     RUN(torn_by_a_reset);
     RUN(torn_erase);
+    RUN(power_up_takes_time);
+    RUN(erases_by_place);
+    RUN(failures);
+    RUN(stacked_dies);
+    RUN(modes);
+    RUN(program_in_a_suspended_erase);
     return check_done();
 }

@@ -6,6 +6,7 @@ It lets the Python parts be tested with names and failures that a sound volume n
 
 import base64
 import json
+import threading
 import os
 
 from nf2fs.errors import BADF, BLANK, EXIST, FOREIGN, GEOMETRY, INVAL, ISDIR, NOENT, NOSPC, NOTDIR, NOTEMPTY, NF2Error
@@ -48,6 +49,9 @@ class FakeLibrary:
     def open_repair(self, chip, path):
         return FakeRepair()
 
+    def open_memory(self, chip):
+        return FakeImage(self.chip(chip), None, False)
+
     def open_image(self, chip, path, read_only):
         return FakeImage(self.chip(chip), path, read_only)
 
@@ -84,6 +88,11 @@ class FakeImage:
     def __init__(self, chip, path, read_only):
         self.chip, self.path, self.read_only, self.root = chip, path, read_only, None
         self.limit = chip.size // 2
+        self.lock = threading.RLock()
+        self.cells = bytearray(b"\xff" * chip.size)  # of a chip in memory
+
+    def memory(self, size):
+        return self.cells
 
     def close(self):
         pass
@@ -96,6 +105,9 @@ class FakeImage:
         else:
             data = MAGIC + json.dumps({"chip": self.chip.name, "root": self.root}).encode()
             data = data.ljust(self.chip.size, b"\xff")
+        if self.path is None:
+            self.cells[:] = data
+            return
         with open(self.path, "wb") as file:
             file.write(data)
 
@@ -104,8 +116,10 @@ class FakeImage:
         self.flush()
 
     def mount(self, read_only):
-        with open(self.path, "rb") as file:
-            data = file.read()
+        data = bytes(self.cells)
+        if self.path is not None:
+            with open(self.path, "rb") as file:
+                data = file.read()
         if not data.rstrip(b"\xff"):
             raise error(BLANK)
         if not data.startswith(MAGIC):

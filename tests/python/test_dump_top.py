@@ -118,6 +118,19 @@ def test_what_a_trace_holds(tmp_path, nf2):
     assert nf2("top", tmp_path / "none")[0] == 1
 
 
+@pytest.mark.parametrize("content", [None, b"\xff" * 100_000, b"\0" * 3000 + b"\n", b"a text\nof lines\n"])
+@pytest.mark.parametrize("options", [(), ("--once",)])
+def test_what_is_no_trace_is_refused(tmp_path, nf2, content, options):
+    """Following an image showed zeros for ever."""
+    path = tmp_path / "flash.img"
+    if content is None:
+        nf2fs.format_image(path, "tiny256k")
+    else:
+        path.write_bytes(content)
+    code, _, err = nf2("top", *options, path)
+    assert code == 1 and "is not a trace of a chip" in err
+
+
 def test_rates_are_of_the_last_seconds():
     activity = top.Activity(4096)
     assert activity.tick(100.0) == {"read": 0.0, "program": 0.0, "erase": 0.0}

@@ -2,12 +2,20 @@
 """`nf2 import`: images of what LittleFS images hold."""
 
 import json
+import math
+import os
 import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 import nf2fs
-from nf2fs import native
+from nf2fs import importing, native
 
 littlefs = pytest.importorskip("littlefs", reason="littlefs-python is not installed (make extras)")
 pytestmark = pytest.mark.skipif(
@@ -17,12 +25,13 @@ pytestmark = pytest.mark.skipif(
 
 def make(path, contents, block_size=4096, blocks=64, before=b"", attributes=()):
     """Writes a LittleFS image; `before` stands in front of the volume."""
+    cache = next(size for size in range(256, 0, -8) if block_size % size == 0)
     system = littlefs.LittleFS(
         block_size=block_size,
         block_count=blocks,
-        prog_size=16,
-        read_size=16,
-        cache_size=min(block_size, 256),
+        prog_size=math.gcd(16, cache),
+        read_size=math.gcd(16, cache),
+        cache_size=cache,
         name_max=1022,
     )
     for name, data in contents.items():
@@ -76,7 +85,7 @@ def test_a_block_size_beyond_the_image(tmp_path, nf2, contents, block_size, bloc
         )
 
 
-@pytest.mark.parametrize("block_size, blocks", ((4096, 64), (512, 512), (256, 2048), (65536, 64)))
+@pytest.mark.parametrize("block_size, blocks", ((4096, 64), (512, 512), (256, 2048), (65536, 64), (128, 4096), (1536, 200), (3000, 100), (24576, 40)))
 def test_everything_is_taken_over(tmp_path, nf2, contents, block_size, blocks):
     make(tmp_path / "old.img", contents, block_size, blocks)
     before = (tmp_path / "old.img").read_bytes()
@@ -106,11 +115,40 @@ def test_a_volume_inside_of_a_dump(tmp_path, nf2, contents):
     )
 
 
-def test_a_volume_that_was_cut_off_behind_its_directories(tmp_path, nf2):
-    make(tmp_path / "old.img", {"/file": b"data"})
-    (tmp_path / "old.img").write_bytes((tmp_path / "old.img").read_bytes()[:65536])
+def test_a_dump_that_was_cut_behind_its_last_used_block(tmp_path, nf2, contents):
+    """Tools that read a chip leave its erased end out. All that is in use is there; cut one block
+    further, a file is not."""
+    make(tmp_path / "old.img", contents, blocks=200)
+    whole = (tmp_path / "old.img").read_bytes()
+    used = -(-len(whole.rstrip(b"\xff")) // 4096) * 4096
+    assert used < len(whole)
+    (tmp_path / "old.img").write_bytes(whole[:used])
     code, _, err = nf2("import", tmp_path / "old.img", tmp_path / "new.img")
-    assert code == 1 and "it was cut off" in err
+    assert code == 0 and err == f"nf2: the last {len(whole) - used} bytes of the volume are not in the image; none of them is in use\n"
+    assert stored(tmp_path / "new.img") == contents
+    (tmp_path / "old.img").write_bytes(whole[: used - 4096])
+    code, _, err = nf2("import", tmp_path / "old.img", tmp_path / "other.img")
+    assert code == 1 and "it was cut off" in err and not (tmp_path / "other.img").exists()
+
+
+@pytest.mark.parametrize("size", ["3000", "129", "100", "1", "4093", "7", "8192"])
+def test_a_wrong_block_size(tmp_path, nf2, contents, size):
+    """An assertion of LittleFS ended the whole command."""
+    make(tmp_path / "old.img", contents)
+    code, _, err = nf2(
+        "import", tmp_path / "old.img", tmp_path / "new.img", "--block-size", size
+    )
+    assert code == 1 and err.count("\n") == 1 and err.startswith("nf2: ")
+    assert not (tmp_path / "new.img").exists()
+
+
+def test_what_ends_the_process_or_never_ends(tmp_path, nf2, contents, monkeypatch):
+    make(tmp_path / "old.img", contents)
+    for spoil, word in ((lambda: os.kill(os.getpid(), signal.SIGKILL), "gave up"), (lambda: time.sleep(1000), "took more than 0.5 s")):
+        monkeypatch.setattr(importing, "_read_all", lambda *_, spoil=spoil: spoil())
+        monkeypatch.setattr(importing, "TRY_S", 0.5 if "took" in word else 60)
+        code, _, err = nf2("import", tmp_path / "old.img", tmp_path / "new.img")
+        assert code == 1 and word in err
 
 
 def test_what_cannot_be_taken_over_is_said(tmp_path, nf2):
@@ -169,3 +207,37 @@ def test_a_damaged_image_never_ends_in_more_than_an_error(tmp_path, nf2, content
         assert code in (0, 1) and (code == 0) == (out != "") and "Traceback" not in err
         failed += code
     assert failed > 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_at_any_time(tmp_path, contents, number):
+    """One line and no image, or the whole image; never a traceback."""
+    more = {f"/more/{index}": bytes([index % 256]) * 2000 for index in range(40)}
+    make(tmp_path / "old.img", contents | {"/more": None} | more, blocks=512)
+    environment = os.environ | {"PYTHONPATH": str(Path(nf2fs.__file__).parents[1])}
+    command = [sys.executable, "-m", "nf2fs.cli", "import", "old.img", "new.img"]
+    ended, whole_s = [], None
+    for turn in range(6):
+        begun = time.monotonic()
+        process = subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler), start_new_session=True,
+        )  # fmt: skip
+        if whole_s is not None:
+            time.sleep(0.15 + (whole_s - 0.1) * turn / 6)  # Python itself has begun
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+        out, err = process.communicate(timeout=60)
+        if whole_s is None:
+            whole_s = time.monotonic() - begun
+        ended.append(process.returncode)
+        assert "Traceback" not in err and "Exception ignored" not in err
+        if process.returncode == 128 + number:
+            assert err.startswith("nf2: interrupted") and not (tmp_path / "new.img").exists()
+            continue
+        assert process.returncode == 0, (process.returncode, err)
+        assert stored(tmp_path / "new.img").keys() >= more.keys()
+        for path in tmp_path.glob("new.img*"):
+            path.unlink()
+    assert 128 + number in ended
+    assert not [path for path in tmp_path.iterdir() if "nf2-" in path.name]

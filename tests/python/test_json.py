@@ -63,3 +63,25 @@ def test_format_tells_of_the_space(library, tmp_path, nf2):
     assert code == 0
     found = json.loads(out)
     assert found["chip"] == library.test_chip and found["space"]["available"] > 0
+
+
+def test_errors_are_json_too(image, tmp_path, nf2):
+    """On standard output, where the answer would be; the line for people stays."""
+    (tmp_path / "text").write_text("text")
+    for code, name, path, arguments in (
+        (1, "NOENT", "/none", ("ls", image, "/none")),
+        (1, "NOENT", "none.img", ("info", "none.img")),
+        (2, "NOENT", "none.img", ("check", "none.img")),
+        (2, "NOENT", None, ("check", image, "--chip", "none")),
+        (2, "GEOMETRY", tmp_path / "text", ("diff", image, tmp_path / "text")),
+        (1, "EXIST", "/d", ("mkdir", image, "/d")),
+        (1, "NOENT", tmp_path / "no", ("put", image, tmp_path / "no", "/")),
+    ):
+        if name == "EXIST":
+            nf2("mkdir", image, "/d")
+        found, out, err = nf2(*arguments, "--json")
+        said = json.loads(out)
+        assert (found, said.keys(), said["error"].keys()) == (code, {"error"}, {"code", "text", "path"})
+        assert (said["error"]["code"], said["error"]["path"]) == (name, None if path is None else str(path))
+        assert err.startswith("nf2: ") and err.count("\n") == 1 and said["error"]["text"] in err
+        assert nf2(*arguments)[1] == ""

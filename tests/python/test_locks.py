@@ -22,11 +22,13 @@ sys.stdin.read()
 """
 
 
+# The stand-in lives in this process alone.
+in_processes = pytest.mark.parametrize("library", ["native"] if NATIVE else [], indirect=True)
+
+
 @pytest.fixture
 def holder(image, library):
     """Starts a process that holds the image: holder("w") or holder("r")."""
-    if library.version() == "fake":
-        pytest.skip("the stand-in lives in this process alone")
     started = []
 
     def start(mode):
@@ -85,6 +87,7 @@ def test_a_volume_that_failed_to_open_holds_nothing(image, library):
         pass
 
 
+@in_processes
 def test_a_writer_in_another_process_is_named(image, holder, nf2):
     process = holder("w")
     assert f"process {process.pid} is writing" in refused(image)
@@ -101,6 +104,7 @@ def test_a_writer_in_another_process_is_named(image, holder, nf2):
     assert code == 2 and "is in use" in err
 
 
+@in_processes
 def test_a_reader_keeps_writers_out(image, holder, nf2):
     process = holder("r")
     assert f"process {process.pid} is reading" in refused(image)
@@ -108,6 +112,7 @@ def test_a_reader_keeps_writers_out(image, holder, nf2):
     assert nf2("check", image)[0] == 0
 
 
+@in_processes
 def test_a_killed_writer_releases_the_image(image, holder):
     process = holder("w")
     process.send_signal(signal.SIGKILL)

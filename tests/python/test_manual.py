@@ -2,6 +2,7 @@
 """Manual pages and shell completion, both made from the commands."""
 
 import os
+import posixpath
 import shutil
 import subprocess
 import sys
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 import typer.main
+from conftest import NATIVE
 
+import nf2fs
 from nf2fs import commands, manpages
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,6 +96,28 @@ def test_bash_completes(tmp_path):
     assert {"map", "mount", "mkdir", "mv"} <= set(completed(["nf2", "m"], tmp_path, tmp_path))
     assert completed(["nf2", "map", "--ht"], tmp_path, tmp_path) == ["--html"]
     assert completed(["nf2", "completion", "z"], tmp_path, tmp_path) == ["zsh"]
+
+
+@pytest.mark.skipif(BASH is None or NATIVE is None, reason="bash or the library is missing")
+def test_bash_completes_paths_and_chips(tmp_path):
+    image = tmp_path / "flash.img"
+    nf2fs.format_image(image, "tiny256k")
+    with nf2fs.open_image(image) as volume:
+        for name in ("etc/settings", "etc/setup/x", "log", "long/er"):
+            volume.makedirs(posixpath.dirname(name) or "/", exist_ok=True)
+            volume.write_bytes(name, b"")
+    for words, offered in (
+        (("cat", image, "/"), {"/etc/", "/log", "/long/"}),
+        (("cat", image, "/etc/se"), {"/etc/settings", "/etc/setup/"}),
+        (("cat", image, "lo"), {"log", "long/"}),
+        (("rm", image, "/log", "/et"), {"/etc/"}),
+        (("get", image, "/etc/setu"), {"/etc/setup/"}),
+        (("mv", image, "/log", "/lon"), {"/long/"}),
+        (("put", image, "file", "/e"), {"/etc/"}),
+        (("ls", "none.img", "/"), set()),
+        (("ls", image, "--chip", "w25q51"), {"w25q512"}),
+    ):
+        assert set(completed(["nf2", *map(str, words)], tmp_path, tmp_path)) == offered, words
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,30 @@ def test_a_browser_shows_it(image, tmp_path, nf2, view):
     assert "&lt;_script&gt;&lt;b&gt;" in text
 
 
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is missing (Debian: chromium)")
+@pytest.mark.parametrize("view", ("state", "owner", "wear"))
+@pytest.mark.parametrize("scheme, number", [("dark", 0), ("light", 1)])
+def test_what_is_free_is_not_brighter_than_the_rest_in_the_dark(image, tmp_path, nf2, view, scheme, number):
+    """Most of a volume is free, as a rule: its colour is near that of the page."""
+    assert nf2("map", image, "--html", tmp_path / "map.html")[0] == 0
+    command = [
+        CHROMIUM,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path}/profile",
+        f"--blink-settings=preferredColorScheme={number}",
+        "--dump-dom",
+        f"file://{tmp_path}/map.html#{view}",
+    ]
+    text = subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
+    legend = re.findall(r'background: rgb\(([\d, ]+)\);?"></i>([^<]+)', text)
+    shades = [(name, sum(map(int, rgb.split(",")))) for rgb, name in legend]
+    least = {"state": "free and erased", "owner": "free"}.get(view, "0 erases")
+    assert len(shades) > 1 and least in dict(shades), shades
+    assert dict(shades[::-1])[least] == (min if scheme == "dark" else max)(shade for _, shade in shades)
+
+
 def test_a_damaged_volume_is_shown_as_far_as_it_can_be_read(image, tmp_path, nf2):
     with nf2fs.open_image(image) as volume:
         with volume.open("/log", "wb", buffering=0) as log:

@@ -204,7 +204,9 @@ def test_a_full_disk_is_that_of_the_output(flash, tmp_path):
 
 @compiled
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_standard_output_that_is_full(flash):
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_standard_output_that_is_full(flash, unbuffered, monkeypatch):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     for code, *arguments in (
         (1, "ls", flash),
         (1, "cat", flash, "/d/file"),
@@ -259,7 +261,8 @@ def test_a_chip_that_there_is_not(flash, nf2, tmp_path):
     for command in (("ls", flash), ("check", flash), ("format", tmp_path / "new")):
         code, _, err = nf2(*command, "--chip", "w25q65")
         assert code == (2 if command[0] == "check" else 1)
-        assert "named 'w25q65', nor is there such a chip file; `nf2 chips` lists the names" in err
+        assert "named 'w25q65', nor is there such a chip file; is it w25q64" in err
+        assert err.endswith("; `nf2 chips` lists the names\n")
 
 
 @compiled
@@ -415,3 +418,68 @@ def test_who_has_no_clone_is_told_where_norbench_is_built(tmp_path, monkeypatch)
     monkeypatch.setattr(bench, "__file__", str(tmp_path / "python" / "nf2fs" / "bench.py"))
     with pytest.raises(bench.BenchError, match="`make release` in a clone of the repository"):
         bench.find_program()
+
+
+# ---- what is meant instead ----
+
+OTHER_KINDS = {
+    "LittleFS": bytes(8) + b"littlefs" + bytes(16),
+    "gzip": b"\x1f\x8b\x08\0",
+    "zip": b"PK\3\4",
+    "ELF": b"\x7fELF\2",
+    "UF2": b"UF2\nWQ]",
+    "Intel HEX": b":020000040800F2\r\n",
+    "S-records": b"S00600004844521B\r\n",
+    "SquashFS": b"hsqs",
+    "FAT": bytes(54) + b"FAT16   ",
+}
+
+
+@compiled
+@pytest.mark.parametrize("kind", OTHER_KINDS)
+@pytest.mark.parametrize("size", [1 << 20, 12345])
+def test_a_file_of_another_kind(tmp_path, nf2, kind, size):
+    path = tmp_path / "other.img"
+    path.write_bytes(OTHER_KINDS[kind].ljust(size, b"\xff"))
+    for command in (["ls"], ["info"], ["check"], ["map"], ["dump"], ["diff", path], ["salvage", tmp_path / "out"]):
+        first, *more = command
+        code, _, err = nf2(first, path, *more)
+        assert code in (1, 2) and err.startswith(f"nf2: {path}: ") and kind in err and err.count("\n") == 1
+        assert "nf2 salvage" not in err
+    assert not (tmp_path / "out").exists()
+
+
+@compiled
+@pytest.mark.parametrize(
+    "chip, said",
+    [
+        ("w25q64@1M", "w25q64@OFFSET+SIZE"),
+        ("W25Q64JV", "is it w25q64?"),
+        ("w25q128jvsiq", "is it w25q128?"),
+        ("w25q46", "w25q64"),
+        ("nothing-like-it", "lists the names"),
+    ],
+)
+def test_a_chip_that_is_meant(tmp_path, nf2, chip, said):
+    code, _, err = nf2("format", tmp_path / "new.img", "--chip", chip)
+    assert code == 1 and said in err and "`nf2 chips` lists the names" in err
+
+
+@compiled
+@pytest.mark.parametrize(
+    "words, code, said",
+    [
+        (("format", "new.img"), 2, "for example w25q64"),
+        (("completion", "csh"), 2, "only for bash, zsh and fish"),
+        (("pack", "tree", "new.img", "--smallest"), 2, "--chip NAME"),
+        (("mv", "flash.img", "/log", "/nope/b"), 1, "there is no directory /nope; make it with nf2 mkdir -p"),
+        (("mv", "flash.img", "/log", "/d/file/b"), 1, "/d/file is a file, not a directory"),
+        (("mv", "flash.img", "/nope", "/b"), 1, "/nope: not found"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else None,
+)
+def test_what_to_do_instead(flash, tmp_path, nf2, monkeypatch, words, code, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tree").mkdir()
+    found, _, err = nf2(*words)
+    assert (found, said in " ".join(err.split())) == (code, True), err

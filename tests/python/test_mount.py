@@ -22,20 +22,31 @@ import nf2fs
 from nf2fs import fuse_run, native
 
 ROOT = Path(__file__).resolve().parents[2]
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "python"), "PYTHONUNBUFFERED": "1"}
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "python")}
+ENVIRONMENT.pop("PYTHONUNBUFFERED", None)  # as most users have it
 UNMOUNT = ["umount"] if os.getuid() == 0 else ["fusermount3", "-u", "-q"]
+
+
+def may_mount():
+    """Has this process the capability (CAP_SYS_ADMIN)? Containers take it from root."""
+    status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+    return bool(int(status.split("CapEff:")[1].split()[0], 16) >> 21 & 1)
 
 
 def unavailable():
     """Why the kernel cannot be used here; None if it can."""
     if native.find_library() is None:
         return "the compiled library is not built"
+    if not os.path.exists(fuse_run.DEVICE):
+        return f"not possible here: {fuse_run.DEVICE} is missing, this kernel or container has no FUSE"
+    if os.getuid() == 0 and not may_mount():
+        return "not possible here: root may not mount in this container"
     try:
         fuse_run.check_available()
     except fuse_run.NotAvailable as error:
         return str(error)
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
-        return "/dev/fuse may not be opened by this user"
+        return "not possible here: /dev/fuse may not be opened by this user"
     if os.getuid() != 0 and not shutil.which("fusermount3"):
         return "fusermount3 is missing (Debian: fuse3)"
     return None
@@ -283,6 +294,45 @@ def test_space(mounted, image):
     assert whole(image)
 
 
+def test_space_comes_back_while_nothing_is_asked_for(image, mounting):
+    """Removed files are free again without another call that changes anything."""
+    nf2fs.format_image(image, "w25q80", force=True)
+    mounted = mounting()
+    before = os.statvfs(mounted.top).f_bfree
+    for index in range(20):
+        (mounted.top / f"file {index}").write_bytes(os.urandom(35_000))
+    full = os.statvfs(mounted.top).f_bfree
+    for index in range(20):
+        os.unlink(mounted.top / f"file {index}")
+    end = time.monotonic() + 20
+    while os.statvfs(mounted.top).f_bfree < before - (before - full) // 20:
+        assert time.monotonic() < end, (before, full, os.statvfs(mounted.top).f_bfree)
+        time.sleep(0.5)
+    assert mounted.stop()[0] == 0 and whole(image)
+
+
+def test_idle_work_on_a_full_volume(mounting, tmp_path, nf2):
+    """It harms nothing, and ends when there is none."""
+    mounted = mounting()
+    with open(mounted.top / "large", "wb", buffering=0) as file:
+        with pytest.raises(OSError):
+            while True:
+                file.write(bytes(1 << 20))
+    time.sleep(1)
+    busy = cpu_s(mounted.process.pid)
+    time.sleep(1)
+    assert cpu_s(mounted.process.pid) - busy < 0.3
+    os.truncate(mounted.top / "large", 100)
+    (mounted.top / "small").write_bytes(b"fits")
+    mounted.stop()
+    assert whole(mounted.image)
+
+
+def cpu_s(process):
+    part = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(part[11]) + int(part[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def test_read_only(mounting, image):
     with nf2fs.open_image(image) as volume:
         volume.write_bytes("/file", b"content")
@@ -385,6 +435,66 @@ def test_signals_unmount(mounted, image, number):
         assert volume.left_cleanly() and volume.check() == (0, [])
         assert volume.read_bytes("/open") == b"written, not synced"
         assert volume.read_bytes("/mapped")[:5] == b"hello"
+
+
+BUSY = """
+import os, sys
+with open(sys.argv[1] + "/busy", "wb", buffering=0) as file:
+    print("writes", flush=True)
+    while True:
+        file.write(bytes(100))
+        file.seek(0)
+"""
+
+
+def test_a_busy_writer_does_not_hold_a_signal_up(mounted, image):
+    """And all that was changed in mapped files is in the image all the same."""
+    size = 3 << 20
+    with open(mounted.top / "mapped", "w+b") as file:
+        file.truncate(size)
+        memory = mmap.mmap(file.fileno(), size)
+    writer = subprocess.Popen(
+        [sys.executable, "-c", BUSY, str(mounted.top)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    try:
+        writer.stdout.readline()
+        content = os.urandom(size)
+        memory[:] = content
+        begun = time.monotonic()
+        code, _, err = mounted.stop()
+        assert (code, err) == (0, "") and time.monotonic() - begun < 8
+    finally:
+        writer.kill()
+        writer.communicate()
+    memory.close()
+    with nf2fs.open_image(image, read_only=True) as volume:
+        assert volume.left_cleanly() and volume.check() == (0, [])
+        assert volume.read_bytes("/mapped") == content
+        assert sorted(volume.listdir("/")) == ["busy", "mapped"]
+
+
+@pytest.fixture
+def read_only_place(tmp_path):
+    """A directory of the host in which, once `seal` was called, nothing can be written."""
+    place = tmp_path / "sealed"
+    place.mkdir()
+    if os.getuid() != 0:
+        yield place, lambda: [path.chmod(0o444 if path.is_file() else 0o555) for path in (*place.iterdir(), place)]
+        return
+    subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
+    yield place, lambda: subprocess.run(["mount", "-o", "remount,ro", place], check=True)
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+def test_an_image_where_nothing_can_be_written(read_only_place, tmp_path, nf2, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "python"))
+    (place, seal), top = read_only_place, tmp_path / "mnt"
+    top.mkdir()
+    nf2fs.format_image(place / "flash.img", "tiny256k")
+    seal()
+    assert nf2("mount", "--read-only", "--background", place / "flash.img", top)[0] == 0
+    code, out, err = nf2("unmount", top)
+    assert (code, err) == (0, "") and "is unmounted" in out
 
 
 def test_fusermount_unmounts(mounted, image):

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+import io
 import json
 import os
 import random
@@ -6,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from conftest import NATIVE
 from fake import plant
 
 import nf2fs
@@ -80,7 +82,7 @@ def test_df_map_check_info(image, nf2, library):
     assert len(picture["states"]) == space["blocks"] == sum(picture["totals"].values())
     assert "free and erased" in nf2("map", image)[1]
     assert json.loads(nf2("check", "--json", image)[1])["wrong"] == 0
-    assert "structure whole" in nf2("check", image)[1]
+    assert "no damage found" in nf2("check", image)[1]
     assert library.test_chip in nf2("info", image)[1]
     assert json.loads(nf2("info", "--json", image)[1])["chip"]["name"] == library.test_chip
     assert "of these erased" in nf2("df", image)[1]
@@ -241,9 +243,73 @@ def test_put_says_how_far_it_came(image, tmp_path, nf2):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "a").write_bytes(b"a")
     (tmp_path / "full" / "b").write_bytes(bytes(os.path.getsize(image)))
+    before = image.read_bytes()
     code, out, err = nf2("put", image, tmp_path / "full", "/")
-    assert (code, out) == (1, "") and err.splitlines()[0].endswith(f"1 of 2 files were put into {image} before this:") and "/b: " in err
+    assert (code, out, err) == (1, "", "nf2: /b: no space for it; 1 of 2 files would fit; nothing was changed\n")
+    assert image.read_bytes() == before
+    (tmp_path / "full" / "b").unlink()
+    (tmp_path / "full" / "b").symlink_to("b")
+    os.mkdir(tmp_path / "full" / "c")
+    (tmp_path / "full" / "c" / "a").write_bytes(b"a")
+    nf2("put", image, tmp_path / "full" / "a", "/c")
+    code, out, err = nf2("put", image, tmp_path / "full", "/")
+    assert (code, out) == (1, "") and "/c: " in err
+    (tmp_path / "full" / "d").write_bytes(b"d")
+    nf2("mkdir", image, "/d")
+    nf2("rm", image, "/c")
+    code, out, err = nf2("put", image, tmp_path / "full", "/")
+    assert (code, out) == (1, "") and err.splitlines()[0].endswith(f"1 of 3 files were put into {image} before this:") and "/d: " in err
     assert nf2("cat", image, "/a")[:2] == (0, "a") and nf2("check", image)[0] == 0
+
+
+@pytest.mark.parametrize("library", ["native"] if NATIVE else [], indirect=True)
+def test_put_where_it_fits_after_all(image, tmp_path, nf2):
+    """What is free by the figures may be less than what is: files that are replaced make room."""
+    with nf2fs.open_image(image) as volume:
+        figures = volume.statfs()
+        size = figures["available"] * figures["block_size"] * 6 // 10
+        volume.write_bytes("/large", bytes(size))
+        volume.unlink("/large")
+    (tmp_path / "large").write_bytes(b"x" * size)
+    assert nf2("put", image, tmp_path / "large", "/")[0] == 0
+    assert nf2("check", image)[0] == 0
+
+
+def test_put_of_standard_input(image, tmp_path, nf2, monkeypatch):
+    def put(data, *arguments):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+        return nf2("put", image, "-", *arguments)
+
+    assert put(b"one\0two\xff", "/dir")[:2] == (0, f"1 file, 8 B put into {image}\n")
+    with nf2fs.open_image(image, read_only=True) as volume:
+        assert volume.read_bytes("/dir") == b"one\0two\xff"
+    assert put(b"", "--json", "/empty")[0] == 0
+    for target, word in (("/", "has no name"), ("/x/", "has no name"), ("/none/x", "nf2 mkdir -p")):
+        code, _, err = put(b"text", target)
+        assert code == 1 and word in err
+    nf2("mkdir", image, "/d")
+    assert "is a directory" in put(b"text", "/d")[2]
+    code, _, err = put(bytes(os.path.getsize(image)), "/dir")
+    assert code == 1 and "no space" in err
+    with nf2fs.open_image(image, read_only=True) as volume:
+        assert volume.read_bytes("/dir") == b"one\0two\xff"  # it stays as it was
+        assert sorted(volume.listdir("/")) == ["d", "dir", "empty"]
+
+
+def test_put_follows_links_if_it_is_told_to(image, tmp_path, nf2):
+    tree = tmp_path / "tree"
+    (tree / "d").mkdir(parents=True)
+    (tree / "d" / "file").write_bytes(b"content")
+    (tmp_path / "outside").write_bytes(b"outside")
+    (tree / "file").symlink_to(tmp_path / "outside")
+    (tree / "again").symlink_to("d")
+    (tree / "d" / "loop").symlink_to("..")
+    (tree / "dangling").symlink_to("nowhere")
+    code, _, err = nf2("put", image, tree, "/", "--follow-symlinks")
+    assert code == 3 and err.count("skipped") == 3 and err.count("leads nowhere") == 1
+    assert err.count("leads to a directory that it lies in") == 2
+    assert nf2("get", image, "/", tmp_path / "out")[0] == 0
+    assert contents(tmp_path / "out") == {"d/file": b"content", "again/file": b"content", "file": b"outside"}
 
 
 def test_a_chip_from_a_file(tmp_path, nf2, monkeypatch):
@@ -286,15 +352,15 @@ def test_errors_name_what_is_wrong(tmp_path, nf2, monkeypatch):
     assert nf2("put", "flash.img", "name", "/d/file")[0] == 0
     for arguments, expected in (
         (("mv", "flash.img", "/d/e", "/d/file"), "/d/file: is a file: no directory can replace it"),
-        (("mv", "flash.img", "/d/file", "/none/x"), "/none/x: not found"),
+        (("mv", "flash.img", "/d/file", "/none/x"), "/none/x: there is no directory /none; make it with nf2 mkdir -p"),
         (("mv", "flash.img", "/none", "/d/x"), "/none: not found"),
         (("mv", "flash.img", "/d/e", "/d/file/x"),
-         "/d/file/x: not a directory"),
+         "/d/file/x: /d/file is a file, not a directory; choose another place"),
         (("put", "flash.img", "name", "/none/x"), "/none/x: there is no directory /none; make it with nf2 mkdir -p"),
         (("format", "small.img", "--chip", "w25q80@0+64K"),
          "small.img: too small for a volume: 16 blocks, and it takes 32 at least; choose a larger chip, or a larger part of it"),
-        (("top", "--once", "flash.img"), "flash.img: is not a trace of a chip"),
+        (("top", "--once", "flash.img"), "flash.img: is not a trace of a chip: name the file that nf2 mount --trace writes"),
     ):  # fmt: skip
         assert nf2(*arguments) == (1, "", f"nf2: {expected}\n")
     assert not Path("small.img").exists()
-    assert nf2("check", "--repair", "flash.img")[1].startswith("flash.img: structure whole")
+    assert nf2("check", "--repair", "flash.img")[1].startswith("flash.img: no damage found")

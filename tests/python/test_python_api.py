@@ -8,7 +8,7 @@ import pickle
 import re
 import subprocess
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 from conftest import NATIVE
@@ -385,3 +385,58 @@ def test_types():
     done = subprocess.run([sys.executable, "-m", "mypy"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     assert (ROOT / "python" / "nf2fs" / "py.typed").exists()
+
+
+TYPED = """
+import io
+from typing import IO, Any, assert_type
+import nf2fs
+from nf2fs.volume import RawFile
+
+def look(volume: nf2fs.Volume, mode: str) -> None:
+    assert_type(volume.open("/f"), io.TextIOWrapper)
+    assert_type(volume.open("/f", "w", encoding="ascii"), io.TextIOWrapper)
+    assert_type(volume.open("/f", "rb"), io.BufferedReader)
+    assert_type(volume.open("/f", "ab"), io.BufferedWriter)
+    assert_type(volume.open("/f", "r+b"), io.BufferedRandom)
+    assert_type(volume.open("/f", "rb", 0), RawFile)
+    assert_type(volume.open("/f", "wb", buffering=0, sync=True), RawFile)
+    assert_type(volume.open("/f", mode), IO[Any])
+"""
+
+
+def test_the_type_of_an_open_file(tmp_path):
+    if not has("mypy"):
+        pytest.skip("mypy is not installed")
+    (tmp_path / "typed.py").write_text(TYPED)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", tmp_path / "typed.py"],
+        cwd=ROOT, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+
+
+PATTERNS = ("*", "*.txt", "d/*", "*/*.txt", "**/*.txt", "**/e/*", "d/**/*", "**/d/**/*.txt", "x*", "?.txt", "d/e/f/g.txt", "[ab].txt")
+
+
+def test_paths_are_those_of_pathlib(volume, tmp_path):
+    top = Path(tmp_path / "tree")
+    for name in ("a.txt", "b.txt", ".hidden", "d/c.txt", "d/e/x.txt", "d/e/f/g.txt", "d/e/d/y.txt", "z/d/e/w.bin"):
+        for place in (top / name, volume.root / "tree" / name):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(b"")
+    ours = volume.root / "tree"
+    for pattern in PATTERNS:
+        for ask in ("glob", "rglob"):
+            found = [str(path.relative_to(ours)) for path in getattr(ours, ask)(pattern)]
+            assert sorted(found) == sorted(str(path.relative_to(top)) for path in getattr(top, ask)(pattern)), (ask, pattern)
+    for pattern in ("", "/a.txt"):
+        with pytest.raises(nf2fs.NF2Error):
+            list(ours.glob(pattern))
+    path, pure = ours / "d" / "c.tar.gz", PurePosixPath("/tree/d/c.tar.gz")
+    for ask in ("suffixes", "suffix", "stem", "name", "parts", "anchor"):
+        assert getattr(path, ask) == getattr(pure, ask)
+    assert path.as_posix() == pure.as_posix() and path.is_absolute()
+    assert path.match("*.gz") and path.match("d/*.gz") and not path.match("*.txt")
+    assert path.is_relative_to(ours) and path.is_relative_to("/tree/d") and not path.is_relative_to("/d")
+    assert str(path.with_stem("x")) == "/tree/d/x.gz"

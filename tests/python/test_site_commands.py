@@ -28,7 +28,11 @@ DOCS = ROOT / "docs"
 NAV = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M)
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.M | re.S)
 WITH_README = [*NAV, "../README.md", "../CONTRIBUTING.md", "../CHANGELOG.md"]
-RUN_BY = {"PYTHON.md": {"python"}, "PORTING.md": {"c", "cmake", "sh"}}  # the guide: all kinds, by test_site.py
+RUN_BY = {  # the guide: all kinds, by test_site.py
+    "PYTHON.md": {"python"},
+    "PORTING.md": {"c", "cmake", "sh"},
+    "FRAMEWORKS.md": {"c", "cmake", "cpp", "dts", "ini", "sh"},  # by test_frameworks_page.py
+}
 DIAGRAM = ""  # a fence without a language
 FREERTOS = Path(os.environ.get("NF2FS_FREERTOS_DIR", ROOT / "build" / "freertos"))
 
@@ -179,10 +183,12 @@ def test_the_commands_of_a_repair(tmp_path):
     not (FREERTOS / "fetched").is_file(), reason="FreeRTOS is not there (make release)"
 )
 def test_the_block_for_freertos(tmp_path):
-    (block,) = [text for kind, text in FENCE.findall(page("PORTING.md")) if "freertos" in text]
+    mount, bus = [text for kind, text in FENCE.findall(page("PORTING.md")) if "freertos" in text]
     (tmp_path / "main.c").write_text(
         '#include "nf2_freertos.h"\n#include "spinor.h"\nstatic struct spinor chip;\n'
-        f"int start(void);\nint start(void)\n{{\n{block}\nreturn result;\n}}\n"
+        "int transfer(void *context, const struct spinor_transfer *t);\n"
+        f"int start(void);\nint start(void)\n{{\n{bus}\nnf2_freertos_chip_init(&shared);\n"
+        f"if (spinor_start(&chip, &bus) != 0) {{ return 1; }}\n{mount}\nreturn result;\n}}\n"
     )
     port = FREERTOS / "portable" / "ThirdParty" / "GCC" / "Posix"
     include = [ROOT / "include", ROOT / "ports" / "freertos", ROOT / "ports" / "spinor",

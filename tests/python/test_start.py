@@ -2,6 +2,7 @@
 """Ctrl-C while a command starts, and where Python swallows what a handler raises."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -76,3 +77,30 @@ def test_a_signal_that_a_finalizer_swallows_comes_again(image, nf2, monkeypatch)
     monkeypatch.setattr(images, "open_locked", slow)
     assert nf2("ls", image) == (130, "", "nf2: interrupted\n")
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
+# A command that says something and goes on: what is waited for is not its end.
+GOES_ON = """
+import sys, time
+from nf2fs import cli
+from nf2fs.commands.app import say, say_now
+cli._name_output()
+{"say": say, "say_now": say_now, "cat": lambda text: sys.stdout.buffer.write(text.encode())}[sys.argv[1]]("ready\\n")
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("how, options", [("say_now", []), ("say", ["-u"]), ("cat", ["-u"])])
+def test_a_line_comes_at_once_through_a_pipe(how, options):
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    process = subprocess.Popen(
+        [sys.executable, *options, "-c", GOES_ON, how],
+        stdout=subprocess.PIPE,
+        env=environment | {"PYTHONPATH": PACKAGE},
+    )
+    try:
+        came, _, _ = select.select([process.stdout], [], [], 20)
+        assert came and os.read(process.stdout.fileno(), 100).startswith(b"ready\n")
+    finally:
+        process.kill()
+        process.communicate()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from test_mount import unavailable
 
 from nf2fs import bench, bench_cli
 
@@ -278,7 +279,7 @@ def record_fuse(capsys, root, out, *more):
 @pytest.mark.parametrize("more", [(), ("--cached",)])
 def test_all_processes_over_a_directory_in_one_trace(capsys, tmp_path, more):
     if not can_mount(tmp_path):
-        pytest.skip("nothing can be mounted here (make extras; /dev/fuse)")
+        pytest.skip(unavailable() or "nothing can be mounted here (make extras; /dev/fuse)")
     root, out = tmp_path / "root", tmp_path / "sh.trace"
     (root / "sub").mkdir(parents=True)
     (root / "there.txt").write_text("was there before")
@@ -297,7 +298,7 @@ def test_all_processes_over_a_directory_in_one_trace(capsys, tmp_path, more):
 
 def test_a_failing_program_and_a_mount_that_is_gone(capsys, tmp_path):
     if not can_mount(tmp_path):
-        pytest.skip("nothing can be mounted here (make extras; /dev/fuse)")
+        pytest.skip(unavailable() or "nothing can be mounted here (make extras; /dev/fuse)")
     root = tmp_path / "root"
     root.mkdir()
     assert record_fuse(capsys, root, tmp_path / "x.trace", "--", "sh", "-c", 'echo x > "$1/f"; exit 7', "sh", root) == 7

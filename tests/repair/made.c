@@ -190,17 +190,18 @@ static void write_node(struct made *made, uint32_t block, uint8_t level, unsigne
 static void write_inner(struct made *made)
 {
     uint8_t head[9] = {'N', 1}, payload[64];
-    const struct made_entry *bound = &made->entry[made->bound];
+    const struct made_entry *bound = &made->entry[made->bound_key != 0 ? made->bound_key : made->bound];
 
     put24(head + 2, MADE_INNER);
     put32(head + 5, MADE_VOLUME);
     (void)made_record(made, MADE_INNER, 1, true, head, sizeof head);
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned left = 2 + made->again; left > 0; left--) {
+        unsigned i = left < 2 + made->again;
         uint32_t n = i == 0 ? made_key(payload, 0, "", 0) : made_key(payload, bound->id, bound->key, bound->length);
         payload[n] = 12;
         put24(payload + n + 1, made->child[i]);
         put16(payload + n + 4, (uint32_t)((int)made->end[i == 0 ? MADE_LEAF : MADE_OTHER] + made->child_base));
-        (void)made_record(made, MADE_INNER, 2, i == 0, payload, n + 6);
+        (void)made_record(made, MADE_INNER, 2, left > 1, payload, n + 6);
     }
 }
 

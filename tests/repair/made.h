@@ -31,6 +31,8 @@ struct made {
     unsigned entries, bound;
     uint32_t child[2];              /* blocks of the leaves, as the inner node says */
     int child_base;                 /* is added to the end of their bases */
+    unsigned again;                 /* how often the inner node has the second leaf once more */
+    unsigned bound_key;             /* the entry whose key the second leaf has there; 0: its first one */
     uint32_t end[MADE_BLOCKS];      /* of each log: where the next group goes */
     uint16_t epoch;
     /* CHECKPOINT */

@@ -147,8 +147,51 @@ TEST(nothing_erased)
     }
 }
 
+/* Sessions that are cut, and idle time of less than an erase behind each: nothing is erased in it, also where a cut turn owes an anchor. */
+static void behind_cuts(const char *chip)
+{
+    static struct volume volume;
+    char name[16];
+    unsigned over = 0, erased = 0;
+
+    volume_up(&volume, chip);
+    for (uint32_t session = 0; session < 400; session++) {
+        struct vflash_cut cut = {.operation = 1 + session * 37u % 23u, .byte = session * 7u % 97u, .last_byte_mask = 0x3C, .seed = session};
+        cut.erase = (enum vflash_erase_cut)(session % 5);
+        vflash_cut_at(volume.flash, &cut);
+        int status = NF2_OK;
+        for (uint32_t i = 0; i < 60 && status == NF2_OK; i++) {
+            snprintf(name, sizeof name, "f%u", (unsigned)(i * 7u % 20u));
+            status = put(&volume, name, i * 431u % 5000u + 1u, i);
+        }
+        vflash_cut_at(volume.flash, NULL);
+        vflash_power_on(volume.flash);
+        CHECK_EQ(volume_again(&volume, false), NF2_OK);
+        const struct vflash_counts *counts = vflash_counts(volume.flash);
+        uint64_t us = counts->time_us, erases = counts->erases[0] + counts->erases[1] + counts->erases[2];
+        CHECK(nf2_maintain(&volume.fs, 20000) >= 0);
+        counts = vflash_counts(volume.flash);
+        over += counts->time_us - us > 20000;
+        erased += counts->erases[0] + counts->erases[1] + counts->erases[2] > erases;
+    }
+    printf("%s: idle time of 20 ms behind 400 cuts: %u times it took more, %u times it erased\n", chip, over, erased);
+    CHECK_EQ(over, 0);
+    CHECK_EQ(erased, 0);
+    volume_down(&volume, true);
+}
+
+TEST(less_than_an_erase_behind_cuts)
+{
+    static const char *const chips[] = {"tiny64k", "tiny256k", "tiny2m", "tiny512", "tinyecc16"};
+
+    for (uint32_t i = 0; i < sizeof chips / sizeof chips[0]; i++) {
+        behind_cuts(chips[i]);
+    }
+}
+
 int main(void)
 {
+    RUN(less_than_an_erase_behind_cuts);
     RUN(nothing_erased);
     RUN(large_maps);
     return check_done();

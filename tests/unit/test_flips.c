@@ -388,6 +388,58 @@ TEST(wear)
     volume_down(&volume, false);
 }
 
+/*
+ * Each byte of a file's content gets a flipped bit, in a volume that was left cleanly. Is that reported wherever it is met? Else the content differs, which is noted.
+ */
+static bool is_checked(const char *path, uint32_t size)
+{
+    struct volume volume;
+    static uint8_t content[MOST], found[MOST + 1u];
+    unsigned reported = 0, shown = 0;
+    nf2_file_t file;
+
+    volume_up(&volume, "tiny256k");
+    for (uint32_t i = 0; i < size; i++) {
+        content[i] = content_byte(9, i);
+    }
+    CHECK_EQ(put(&volume, path, size, 9), NF2_OK);
+    CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
+    uint8_t *memory = vflash_memory(volume.flash);
+    uint32_t at = 0, most = vflash_chip_of(volume.flash)->size - size;
+    while (at < most && memcmp(memory + at, content, size) != 0) {
+        at++;
+    }
+    CHECK(at < most);
+    for (uint32_t i = 0; i < size; i++) {
+        vflash_flip(volume.flash, at + i, (uint8_t)(1u << i % 8));
+        int status = nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDONLY);
+        status = status == NF2_OK ? nf2_open(&volume.fs, &file, path, NF2_O_RDONLY, NULL) : status;
+        int32_t got = status == NF2_OK ? nf2_read(&volume.fs, &file, found, sizeof found) : status;
+        reported += got == NF2_ERR_IO || got == NF2_ERR_CORRUPT;
+        shown += got == (int32_t)size && one_bit_apart(found, content, size);
+        (void)nf2_unmount(&volume.fs);
+        vflash_flip(volume.flash, at + i, (uint8_t)(1u << i % 8));
+    }
+    CHECK_EQ(reported + shown, size);
+    CHECK(reported == 0 || shown == 0);
+    volume_down(&volume, false);
+    return shown == 0;
+}
+
+/* What nf2fs.h says: files of up to 215 bytes with names of up to 23 have a check. */
+TEST(where_data_is_checked)
+{
+    static const char *const short_name = "a name of 23 bytes, all", *const long_name = "a name of 24 bytes, just";
+
+    CHECK_EQ(strlen(short_name), 23);
+    CHECK_EQ(strlen(long_name), 24);
+    for (uint32_t size = 20; size <= 215; size += 39) {
+        CHECK(is_checked("f", size));
+    }
+    CHECK(is_checked("f", 215) && !is_checked("f", 216) && !is_checked("f", 300));
+    CHECK(is_checked(short_name, 100) && !is_checked(long_name, 100) && !is_checked(long_name, 20));
+}
+
 static uint32_t seeds = 2;
 static unsigned flips_each = 130;
 
@@ -410,5 +462,6 @@ int main(int count, char **arguments)
     RUN(epochs);
     RUN(blank);
     RUN(wear);
+    RUN(where_data_is_checked);
     return check_done();
 }

@@ -105,12 +105,111 @@ TEST(super_blocks_erased)
     for (uint32_t writes = 40; writes < 1200; writes += 60) {
         use(&volume, writes);
         memset(vflash_memory(volume.flash), 0xFF, 3 * BLOCK);
-        CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_ERR_BLANK);
+        CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_ERR_FOREIGN); /* its data are there */
         if (!is_new(&volume, writes % 120u == 0 ? NF2_FORMAT_QUICK : NF2_FORMAT_ERASE)) {
             printf("  after %u writes\n", (unsigned)writes);
         }
         volume_down(&volume, false);
     }
+}
+
+/* ---- blank or not ------------------------------------------------------------------- */
+
+#define REACHED 8u              /* blocks in front that a cut format may have written: what only they have is not seen */
+
+static int mounted(struct volume *volume)
+{
+    int status = nf2_mount(&volume->fs, &volume->config, NF2_MOUNT_RDWR);
+
+    CHECK_EQ(status == NF2_OK ? nf2_unmount(&volume->fs) : NF2_OK, NF2_OK);
+    return status;
+}
+
+/* Firmware formats what is blank: a volume whose first blocks were erased by mistake is not. */
+TEST(first_blocks_erased)
+{
+    struct volume volume;
+    char name[16];
+
+    for (uint32_t blocks = 3; blocks <= 40; blocks++) {
+        volume_up(&volume, "tiny256k");
+        for (uint32_t i = 0; i < 40; i++) {
+            (void)snprintf(name, sizeof name, "file%u", (unsigned)i);
+            CHECK_EQ(put(&volume, name, 4000, i), NF2_OK);
+        }
+        CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
+        memset(vflash_memory(volume.flash), 0xFF, blocks * BLOCK);
+        CHECK_EQ(mounted(&volume), NF2_ERR_FOREIGN);
+        volume_down(&volume, false);
+    }
+}
+
+/* One byte, in the first page of a block: it is seen in the first block, and in those that a cut format does not reach. */
+TEST(one_byte)
+{
+    struct volume volume;
+
+    volume_new(&volume, "tiny256k");
+    CHECK_EQ(mounted(&volume), NF2_ERR_BLANK);
+    for (uint32_t block = 0; block < vflash_chip_of(volume.flash)->size / BLOCK; block++) {
+        for (uint32_t at = 0; at < 256; at += 51) {
+            uint8_t *byte = vflash_memory(volume.flash) + block * BLOCK + at;
+            *byte = 0x7F;
+            CHECK_EQ(mounted(&volume), block == 0 || block >= REACHED ? NF2_ERR_FOREIGN : NF2_ERR_BLANK);
+            *byte = 0xFF;
+        }
+    }
+    CHECK_EQ(mounted(&volume), NF2_ERR_BLANK);
+    volume_down(&volume, false);
+}
+
+static const struct nf2_flash *awake;
+static unsigned long reads, asleep;
+static uint8_t asleep_reads;
+
+/* A chip that is not ready yet answers with one byte alone. */
+static int sleepy_read(void *context, uint32_t address, void *data, uint32_t length)
+{
+    int result = awake->read(context, address, data, length);
+
+    if (++reads <= asleep) {
+        memset(data, asleep_reads, length);
+    }
+    return result;
+}
+
+/*
+ * A volume on a chip that is asleep for some reads: it is never blank where the chip wakes up before a mount has looked at as
+ * many places as there are blocks. The next mount finds it.
+ */
+TEST(chip_asleep)
+{
+    struct volume volume;
+    unsigned long statuses[2] = {0, 0};
+
+    volume_up(&volume, "tiny256k");
+    uint32_t blocks = vflash_chip_of(volume.flash)->size / BLOCK;
+    CHECK_EQ(put(&volume, "a", 3000, 1), NF2_OK);
+    CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
+    awake = volume.config.flash;
+    struct nf2_flash driver = *awake;
+    driver.read = sleepy_read;
+    volume.config.flash = &driver;
+    for (asleep = 0; asleep < blocks; asleep++) {
+        for (unsigned zeros = 0; zeros < 2; zeros++) {
+            asleep_reads = zeros ? 0 : 0xFF;
+            reads = 0;
+            int status = mounted(&volume);
+            CHECK(status != NF2_ERR_BLANK);
+            statuses[status == NF2_OK]++;
+            CHECK_EQ(mounted(&volume), NF2_OK);
+        }
+    }
+    printf("asleep for up to %u reads: %lu mounts failed, %lu did not; none was of a blank chip\n", blocks, statuses[0], statuses[1]);
+    asleep = 0;
+    CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+    CHECK(holds(&volume, "a", 3000, 1));
+    volume_down(&volume, true);
 }
 
 /* What was there before is there as it was, or the new one, or no volume is. */
@@ -408,6 +507,9 @@ TEST(bad_super_block)
 int main(void)
 {
     RUN(super_blocks_erased);
+    RUN(first_blocks_erased);
+    RUN(one_byte);
+    RUN(chip_asleep);
     RUN(cut_and_formatted_again);
     RUN(cut_behind_unclean_sessions);
     RUN(another_unit_and_bad_super_block);

@@ -139,6 +139,9 @@ static unsigned refused(unsigned bad, uint32_t at, bool unsynced)
         CHECK_EQ(result, NF2_ERR_NOSPC);
         CHECK_EQ(nf2_size(&volume.fs, &file), (int32_t)size);
         CHECK_EQ(nf2_tell(&volume.fs, &file), (int32_t)at);
+        int kept = nf2_sync(&volume.fs, &file); /* nothing of what was meant to be more */
+        CHECK(kept == NF2_ERR_NOSPC || (over && kept == NF2_ERR_IO));
+        CHECK_EQ(nf2_write(&volume.fs, &file, NULL, 0), kept == NF2_ERR_IO ? NF2_ERR_IO : 0);
     }
     int synced = nf2_sync(&volume.fs, &file);
     if (synced == NF2_ERR_NOSPC) {

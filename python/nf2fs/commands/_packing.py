@@ -11,7 +11,7 @@ from .. import show
 
 def smallest_needs_chip(smallest: bool, chip: str | None) -> None:
     if smallest and chip is None:
-        raise typer.BadParameter("it needs --chip, for the geometry", param_hint="--smallest")
+        raise typer.BadParameter("it needs --chip NAME, whose pages and blocks the small volume gets (`nf2 chips` lists the names)", param_hint="--smallest")
 
 
 def rule(target: str, sources: list[str]) -> str:

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 from .. import __version__
 from ..errors import NF2Error
 from ..pack_manifest import parse_size
+from . import _completing
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -28,13 +29,24 @@ app = typer.Typer(
 )
 
 ImageArg = Annotated[str, typer.Argument(metavar="IMAGE", help="The image file.")]
-PathArg = Annotated[str, typer.Argument(metavar="PATH", help="A path on the volume.")]
-PathsArg = Annotated[list[str], typer.Argument(metavar="PATH...", help="Paths on the volume.")]
+PathArg = Annotated[
+    str,
+    typer.Argument(
+        metavar="PATH", help="A path on the volume.", autocompletion=_completing.paths
+    ),
+]
+PathsArg = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATH...", help="Paths on the volume.", autocompletion=_completing.paths
+    ),
+]
 ChipOption = Annotated[
     Optional[str],
     typer.Option(
         "--chip",
         metavar="CHIP",
+        autocompletion=_completing.chips,
         help="The chip: a name from the catalogue (`nf2 chips`) or the path of a chip file. "
         "Without it: the chip that is remembered beside the image, or the one that fits the size "
         "of the image and the geometry that its volume states.",
@@ -95,6 +107,11 @@ def console() -> Console:
 def say(text: str) -> None:
     """One line of plain text, never wrapped."""
     print(text)
+
+
+def say_now(text: str) -> None:
+    """A line that somebody waits for: it comes at once, also through a pipe."""
+    print(text, flush=True)
 
 
 def note(text: str) -> None:

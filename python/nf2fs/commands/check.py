@@ -7,9 +7,10 @@ from typing import Annotated, Optional
 
 import typer
 
-from .. import check_report, checking, show
-from ..errors import INVAL, NF2Error, LibraryMissing
-from .app import ChipOption, ImageArg, JsonOption, app, note, print_json, say
+from .. import check_report, checking
+from ..errors import INVAL, NF2Error
+from ..images import clearer
+from .app import ChipOption, ImageArg, JsonOption, app, print_json, say
 
 
 @app.command()
@@ -38,9 +39,9 @@ def check(
 ) -> None:
     """Check the volume, or repair a damaged one.
 
-    Checks every structure and reads all data. Data that carries a check is compared with it. The
-    data of large files carries none yet, so damage there cannot be seen; the last lines say how
-    many files that concerns. Without --repair nothing is written. For a damaged volume the command
+    Checks every structure and reads all data. Data that carries a check is compared with it. Data
+    of files of 216 bytes and more that was not appended in small pieces carries none, so damage
+    there cannot be seen; the last lines say how many files and bytes that concerns. Without --repair nothing is written. For a damaged volume the command
     lists the files that are older than they were, that have lost parts, or that have lost their
     names. A volume is not damaged if power was cut and the first change after a mount settles that.
 
@@ -61,9 +62,8 @@ def check(
         )
         if report.hopeless:
             raise NF2Error(INVAL, f"{report.error}, and {report.nothing_left}", image)
-    except (NF2Error, LibraryMissing, OSError) as error:
-        note(show.error_line(error))
-        raise typer.Exit(2) from None
+    except NF2Error as error:
+        raise clearer(error, image, chip) from None
     if as_json:
         print_json(check_report.as_json(report))
     else:

@@ -13,7 +13,7 @@ from .. import diff as differing
 from .. import show
 from ..errors import INVAL, NF2Error
 from ..images import open_image
-from .app import ChipOption, JsonOption, app, note, print_json, say
+from .app import ChipOption, JsonOption, app, print_json, say
 
 LINES = {"added": "+", "removed": "-", "changed": "~", "type": "!"}
 
@@ -48,13 +48,7 @@ def diff(
 
     Exit codes: 0 no differences; 1 differences; 2 trouble.
     """
-    try:
-        same = _blocks(one, two, chip, as_json) if blocks else _files(one, two, path, chip, as_json)
-    except BrokenPipeError:  # who reads the list has seen enough
-        raise
-    except OSError as error:
-        note(show.error_line(error))
-        raise typer.Exit(2) from None
+    same = _blocks(one, two, chip, as_json) if blocks else _files(one, two, path, chip, as_json)
     if not same:
         raise typer.Exit(1)
 

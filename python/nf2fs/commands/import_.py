@@ -53,7 +53,7 @@ def import_command(
     block_size: Annotated[
         Optional[str],
         typer.Option(
-            "--block-size", metavar="SIZE", help="Its block size. Without it: found by trying."
+            "--block-size", metavar="SIZE", help="Its block size. Without it: what the volume states, else found by trying."
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an image that exists.")] = False,
@@ -84,6 +84,7 @@ def import_command(
             | {
                 "littlefs": {"block_size": found.block_size, "blocks": found.block_count},
                 "attributes_left_out": found.attributes,
+                "bytes_missing": found.missing,
             }
         )
     else:
@@ -102,6 +103,8 @@ def report(found: importing.Imported, done: packing.Packed) -> None:
             f"{len(found.attributes)} files or directories have custom attributes, "
             f"which are not taken over: {some}{more}"
         )
+    if found.missing:
+        note(f"the last {found.missing} bytes of the volume are not in the image; none of them is in use")
     say(f"read a LittleFS volume of {found.block_count} blocks of {found.block_size} bytes")
     for line in lines(done):
         say(line)

@@ -9,13 +9,14 @@ import typer
 
 from .. import show
 from ..images import open_image
+from . import _completing
 from .app import ChipOption, ImageArg, JsonOption, app, print_json, say
 
 
 @app.command()
 def ls(
     image: ImageArg,
-    path: Annotated[str, typer.Argument(metavar="PATH", help="A directory or file on the volume.")] = "/",
+    path: Annotated[str, typer.Argument(metavar="PATH", help="A directory or file on the volume.", autocompletion=_completing.paths)] = "/",
     long: Annotated[bool, typer.Option("-l", "--long", help="Show sizes too.")] = False,
     chip: ChipOption = None, as_json: JsonOption = False,
 ) -> None:

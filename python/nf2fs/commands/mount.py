@@ -9,7 +9,7 @@ from typing import Annotated, Optional
 import typer
 
 from ..errors import INVAL, NOENT, NOTDIR, NOTEMPTY, NF2Error
-from .app import ChipOption, ImageArg, app, note, say
+from .app import ChipOption, ImageArg, app, note, say, say_now
 
 
 @app.command()
@@ -76,7 +76,7 @@ def mount(
         return
     ended_by, lost = fuse_run.run(
         arguments,
-        lambda: say(
+        lambda: say_now(
             f"{image} is mounted on {directory}; unmount it with Ctrl-C or: nf2 unmount {directory}"
         ),
     )

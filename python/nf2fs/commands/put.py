@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import os
 import posixpath
+import shutil
+import sys
+import tempfile
 from typing import Annotated
 
 import typer
 
 from .. import interrupts, trees
-from ..errors import NOENT, NOTDIR, NF2Error
+from ..errors import INVAL, ISDIR, NOENT, NOTDIR, NF2Error
 from ..images import open_image
-from ..volume import Volume
+from ..volume import COPY_SIZE, Volume
+from . import _completing
 from ._copying import INCOMPLETE, count_text, missing, plan_json, report_skipped
 from .app import ChipOption, ImageArg, JsonOption, app, note, print_json, progress, say
 
@@ -20,25 +24,32 @@ from .app import ChipOption, ImageArg, JsonOption, app, note, print_json, progre
 @app.command()
 def put(
     image: ImageArg,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A file or directory of the host.")],
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="A path on the volume.")] = "/",
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A file or directory of the host; - is standard input.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="A path on the volume.", autocompletion=_completing.paths)] = "/",
+    follow_symlinks: Annotated[bool, typer.Option("--follow-symlinks", "-L", help=(
+        "Copy what symbolic links lead to, in their places."))] = False,
     chip: ChipOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Copy files into the volume.
 
     The contents of a directory go into the directory TARGET; a file goes to TARGET, or into it if it is
-    a directory. Each file is replaced as a whole or not at all. Symbolic links, devices and the like are
-    skipped and reported. Times and permissions are not kept.
+    a directory. Each file is replaced as a whole or not at all. Symbolic links (without
+    --follow-symlinks), devices and the like are skipped and reported. Times and permissions are not kept.
+    If the volume has no room for the new files the command says so before it changes anything.
 
     Exit codes: 0 everything was copied; 1 error; 2 wrong usage; 3 something was skipped, and is listed.
     """
+    if source == "-":
+        _put_input(image, target, chip, as_json)
+        return
     if not os.path.exists(source):
         raise FileNotFoundError(2, "No such file or directory", source)
     with open_image(image, chip) as volume:
         if not os.path.isdir(source) and (target.endswith("/") or volume.isdir(target)):
             target = posixpath.join(target, os.path.basename(source))
-        plan = trees.plan_put(source, target, image)
+        plan = trees.plan_put(source, target, image, follow_symlinks)
+        trees.refuse_too_large(volume, plan)
         with progress() as bars:
             task = bars.add_task("put", total=plan.bytes)
             try:
@@ -59,6 +70,31 @@ def put(
         say(f"{count_text(len(plan.files), plan.bytes)} put into {image}")
     if any(reason != trees.IMAGE_ITSELF for _, reason in plan.skipped):
         raise typer.Exit(INCOMPLETE)
+
+
+def _put_input(image: str, target: str, chip: str | None, as_json: bool) -> None:
+    """What comes by standard input becomes one file, when all of it has come."""
+    if target.endswith("/"):
+        raise NF2Error(INVAL, "standard input has no name; name the file that it is to become", target)
+    with tempfile.TemporaryFile() as data:
+        shutil.copyfileobj(sys.stdin.buffer, data)
+        size = data.tell()
+        data.seek(0)
+        with open_image(image, chip) as volume:
+            if volume.isdir(target):
+                raise NF2Error(ISDIR, "is a directory; name the file that standard input is to become", target)
+            try:
+                file = volume.open(target, "wb", buffering=0)  # left open by an error: it stays as it was
+                while piece := data.read(COPY_SIZE):
+                    file.write(piece)
+                file.close()
+            except NF2Error as error:
+                raise _clearer(volume, error) from None
+    interrupts.ignore()
+    if as_json:
+        print_json({"image": image, "target": target, "files": 1, "bytes": size, "skipped": [], "not_copied": []})
+    else:
+        say(f"{count_text(1, size)} put into {image}")
 
 
 def _clearer(volume: Volume, error: OSError) -> OSError:

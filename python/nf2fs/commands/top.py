@@ -16,6 +16,7 @@ from ..errors import INVAL, NF2Error
 from .app import JsonOption, app, print_json, size_option
 
 REFRESH_S = 0.25
+LINE_MAX = 1000  # characters; a line of a trace has some thirty, an image perhaps no line at all
 
 
 @app.command()
@@ -49,27 +50,34 @@ def top(
         if once or as_json:
             for line in file:
                 activity.feed(line)
-            if activity.unread and not activity.calls:
-                raise NF2Error(INVAL, "is not a trace of a chip", trace)
+            _refuse_other(activity, trace)
             if as_json:
                 print_json(watching.as_json(activity, most))
             else:
                 Console(highlight=False).print(watching.screen(activity, None, most))
             return
         try:
-            _follow(file, activity, most)
+            _follow(file, activity, most, trace)
         except interrupts.Interrupted:
             pass  # the ordinary end
 
 
-def _follow(file, activity: watching.Activity, most: int) -> None:
+def _refuse_other(activity: watching.Activity, trace: str) -> None:
+    """Something was read, and none of it was an operation."""
+    if activity.unread and not activity.calls:
+        text = "is not a trace of a chip: name the file that nf2 mount --trace writes"
+        raise NF2Error(INVAL, text, trace)
+
+
+def _follow(file, activity: watching.Activity, most: int, trace: str) -> None:
     rest = ""
     with Live(refresh_per_second=1 / REFRESH_S, screen=Console().is_terminal) as live:
         while True:
-            while text := file.readline():
+            while text := file.readline(LINE_MAX):
                 rest += text
-                if rest.endswith("\n"):  # else its end is still being written
+                if rest.endswith("\n") or len(rest) >= LINE_MAX:  # else its end is being written
                     activity.feed(rest)
                     rest = ""
+            _refuse_other(activity, trace)
             live.update(watching.screen(activity, activity.tick(time.monotonic()), most))
             time.sleep(REFRESH_S)

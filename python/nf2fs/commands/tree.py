@@ -9,13 +9,14 @@ import typer
 
 from .. import show
 from ..images import open_image
+from . import _completing
 from .app import ChipOption, ImageArg, JsonOption, app, print_json, say
 
 
 @app.command()
 def tree(
     image: ImageArg,
-    path: Annotated[str, typer.Argument(metavar="PATH", help="A directory on the volume.")] = "/",
+    path: Annotated[str, typer.Argument(metavar="PATH", help="A directory on the volume.", autocompletion=_completing.paths)] = "/",
     limit: Annotated[Optional[int], typer.Option("--limit", metavar="N", min=1, help="Show at most this many entries of a directory.")] = None,
     chip: ChipOption = None, as_json: JsonOption = False,
 ) -> None:

@@ -7,6 +7,8 @@
 
 #define configUSE_PREEMPTION 1
 #define configTICK_RATE_HZ 1000
+/* more than any: a delay that counts clocks is never early */
+#define configCPU_CLOCK_HZ 4000000000u
 /* words: a thread of this computer needs 16 KiB and more */
 #define configMINIMAL_STACK_SIZE 4096
 #define configMAX_PRIORITIES 4

@@ -27,8 +27,6 @@ struct task {
 static struct nf2_freertos volume;
 static struct spi_board board;
 static struct spinor chip;
-static StaticSemaphore_t bus_memory;
-static SemaphoreHandle_t bus_mutex;
 static volatile bool writers_done;
 static int result = 1;
 
@@ -163,29 +161,34 @@ static void judge(void *unused)
 
 /* ---- the board: time passes in the chip while other tasks run -------------------------------- */
 
-static void bus_lock(void *unused)
+static struct {
+    struct nf2_freertos_chip chip;          /* first: nf2_freertos_claim and the like take this */
+    struct spinor_bus plain;
+} shared;
+
+static int bus_transfer(void *unused, const struct spinor_transfer *transfer)
 {
     (void)unused;
-    if (xTaskGetSchedulerState() == taskSCHEDULER_RUNNING) {
-        (void)xSemaphoreTake(bus_mutex, portMAX_DELAY);
-    }
+    return shared.plain.transfer(shared.plain.context, transfer);
 }
 
-static void bus_unlock(void *unused)
+static void pass(uint32_t us)
 {
-    (void)unused;
-    if (xTaskGetSchedulerState() == taskSCHEDULER_RUNNING) {
-        (void)xSemaphoreGive(bus_mutex);
-    }
-}
-
-static void bus_pause(void *context, uint32_t us)
-{
-    struct spi_board *at = context;
-    nf2_freertos_pause(NULL, us);
     taskENTER_CRITICAL();
-    spi_chip_wait(at->chip, (uint64_t)us * 1000u);
+    spi_chip_wait(board.chip, (uint64_t)us * 1000u);
     taskEXIT_CRITICAL();
+}
+
+static void bus_pause(void *unused, uint32_t us)
+{
+    nf2_freertos_pause(unused, us);
+    pass(us);
+}
+
+static void bus_delay(void *unused, uint32_t us)
+{
+    nf2_freertos_delay(unused, us);
+    pass(us);
 }
 
 static StaticTask_t judge_memory;
@@ -193,13 +196,15 @@ static StackType_t judge_stack[STACK_WORDS];
 
 int main(void)
 {
-    bus_mutex = xSemaphoreCreateMutexStatic(&bus_memory);
     spi_board_open(&board, &spi_chip_w25q128, 4);
-    board.bus.lock = bus_lock;
-    board.bus.unlock = bus_unlock;
-    board.bus.pause = bus_pause;
-    board.bus.now_us = NULL;
-    if (spinor_start(&chip, &board.bus) != 0
+    shared.plain = board.bus;
+    nf2_freertos_chip_init(&shared.chip);
+    static const struct spinor_bus bus = {
+        .context = &shared, .transfer = bus_transfer, .pause = bus_pause, .delay = bus_delay,
+        .lock = nf2_freertos_bus_lock, .unlock = nf2_freertos_bus_unlock,
+        .claim = nf2_freertos_claim, .release = nf2_freertos_release, .lines = 4,
+    };
+    if (spinor_start(&chip, &bus) != 0
         || nf2_freertos_start(&volume, &chip.driver, 0) != NF2_ERR_BLANK
         || nf2_freertos_start(&volume, &chip.driver, NF2_FREERTOS_FORMAT_BLANK) != NF2_OK
         || nf2p_attach(&volume.fs, nf2_freertos_lock, nf2_freertos_unlock, &volume) != 0) {

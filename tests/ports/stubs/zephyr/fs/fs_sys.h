@@ -24,6 +24,9 @@ struct fs_file_system_t {
     int (*mkdir)(struct fs_mount_t *mount, const char *name);
     int (*stat)(struct fs_mount_t *mount, const char *path, struct fs_dirent *entry);
     int (*statvfs)(struct fs_mount_t *mount, const char *path, struct fs_statvfs *out);
+#if defined(CONFIG_FILE_SYSTEM_MKFS)
+    int (*mkfs)(uintptr_t device, void *config, int flags);
+#endif
 };
 
 #endif
