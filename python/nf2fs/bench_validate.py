@@ -27,6 +27,8 @@ WORKLOADS = {"Create100": "create", "Create32": "create32", "Read32": "read32", 
 FIGURES = (("pages programmed", "pg_pages", "program_pages"), ("bytes programmed", "pg_bytes", "program_bytes"), ("erases of 4 KiB", "erases", "erases"), ("bytes read", "rd_bytes", "read_bytes"),
            ("pages read", "rd_pages", "read_pages"))
 DIFFERENCES = "norbench/data/differences.toml"
+PAPERS = "norbench/data/papers.toml"
+STATES = {"yes": "yes", "part": "in part", "no": "no"}
 NO_REASON = "**not explained**: nothing in norbench/data/differences.toml fits"
 # Overwrites of a file on a chip of 16 MiB, twice its size overwritten before: compared for each MiB, as the lengths of the runs differ.
 STEADY = {"P004r16K": "ow16k-50", "P004r4K": "ow4k-50", "P004r1K": "ow1k-50", "P004r256": "ow256-50", "P004ws25": "ow4k-25", "P004ws75": "ow4k-75", "P004ws90": "ow4k-90"}
@@ -225,11 +227,25 @@ def known_differences(root: Path) -> list[dict]:
         return tomllib.load(file)["difference"]
 
 
+def papers_section(root: Path) -> list[str]:
+    """Every figure and table of the papers: what makes its like here."""
+    with open(root / PAPERS, "rb") as file:
+        items = tomllib.load(file)["item"]
+    count = {state: sum(item["state"] == state for item in items) for state in STATES}
+    commands = lambda item: "; ".join(f"`{one.strip()}`" for one in item.get("how", "").split(";") if one.strip()) or "-"
+    head = ["paper", "what", "here", "command", "what is missing"]
+    return ["## Every figure and table", "",
+            f"Of {len(items)} entries {count['yes']} are reproduced, {count['part']} in part, and {count['no']} not (norbench/data/papers.toml).", "",
+            markdown_row(head), markdown_rule(head, set(head)),
+            *(markdown_row([item["paper"], item["what"], STATES[item["state"]], commands(item), item.get("missing", "")]) for item in items), ""]
+
+
 def page(root: Path, rows: list[bench.Row], catalogue: bench.Catalogue) -> str:
     others = elsewhere(root)
     values = [find_value(entry, rows, others, catalogue) for entry in entries(root)]
     found = pairs(rows, others)
     lines = ["# Validation", "", "Made by `norbench validate`; do not edit. What is measured here beside what others printed or measured.", "",
+             *papers_section(root),
              "## What papers print", "", *published_table(values), "",
              "Times of the NF2FS paper were taken on a board and contain its processor and bus; here the flash alone is charged.", "",
              "## What was measured elsewhere", "",

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`norbench validate`: each printed value has its counterpart or a reason why there is none, each difference its reason."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from nf2fs import bench, bench_validate
+from nf2fs import bench, bench_cli, bench_validate
+from nf2fs.bench_run import names
 
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = bench.Catalogue(workloads=["create", "log32d", "ow4k-50"], file_systems=["native", "littlefs", "littlefs-p256", "yaffs2", "yaffs1"], workload_chips={"ow4k-50": "w25q128"})
@@ -73,3 +75,23 @@ def test_cells_are_those_of_the_build():
 @pytest.mark.parametrize("patterns, name, fits", [(None, "x", True), (["log*d"], "log32d", True), (["log*d"], "log32", False), (["a", "b"], "b", True)])
 def test_patterns(patterns, name, fits):
     assert bench_validate.fits(patterns, name) == fits
+
+
+def test_every_command_for_the_papers_is_one():
+    """Each names a command or a workload that there is, or says what is missing; and the page has the table."""
+    root = Path(__file__).resolve().parents[2]
+    section = bench_validate.papers_section(root)
+    assert "\n".join(section) in (root / "docs" / "VALIDATION.md").read_text()
+    known = {command.name or command.callback.__name__ for command in bench_cli.app.registered_commands}
+    try:
+        catalogue = bench.read_catalogue(bench.find_program())
+    except bench.BenchError:
+        catalogue = None
+    for item in tomllib.loads((root / bench_validate.PAPERS).read_text())["item"]:
+        assert item["state"] in bench_validate.STATES and (item["state"] == "yes" or item["missing"]) and (item["state"] == "no" or item["how"])
+        for command in filter(None, item.get("how", "").split("; ")):
+            words = command.split()
+            assert words[0] == "norbench-cell" or words[1] in known, command
+            for flag, name in zip(words, words[1:]):
+                if flag in ("-w", "--workload") and catalogue:
+                    bench.expand(names(name), catalogue)
