@@ -2,6 +2,10 @@
 /*
  * NF2FS_rp2040.h - included by NF2FS.h. The size of the file system is chosen in the board's menu
  * ("Flash Size"); it needs 128 KiB at least. As with LittleFS, call it from one core and one task.
+ *
+ * After a write that returned 0 on a full volume, flush() and close() save nothing of what came
+ * since the last flush(), until a later write succeeds; write(data, 0) says that what was taken is
+ * enough, as it is for a log.
  */
 #ifndef NF2FS_RP2040_H
 #define NF2FS_RP2040_H

@@ -33,8 +33,10 @@
  * is -EFAULT, GEOMETRY is -EINVAL, VERSION is -ENOTSUP. A partition that is too small is -ENOSPC.
  *
  * What differs from LittleFS in Zephyr: an extension by fs_truncate that does not fit returns
- * -ENOSPC and changes nothing. After an fs_unmount or fs_close that returned an error, the volume
- * is not mounted and the file not open; call it once more, and Zephyr forgets it, too.
+ * -ENOSPC and changes nothing. After -ENOSPC of fs_write or fs_truncate, fs_sync and fs_close
+ * return it, too, and the file keeps the content of its last sync, until a later fs_write succeeds,
+ * also one of 0 bytes (see nf2_write). After an fs_unmount or fs_close that returned an error, the
+ * volume is not mounted and the file not open; call it once more, and Zephyr forgets it, too.
  */
 #ifndef NF2_ZEPHYR_H
 #define NF2_ZEPHYR_H

@@ -457,8 +457,8 @@ TEST(streams)
         told = fwrite(much, sizeof(much), 1, big) != 1 || fflush(big) != 0;
     }
     CHECK(told && errno == ENOSPC);
-    (void)fclose(big);
-    CHECK_EQ(CALL("/files/big", unlink), 0);
+    CHECK(fclose(big) != 0 && errno == ENOSPC);
+    CHECK(CALL("/files/big", unlink) == -1 && errno == ENOENT);    /* it was never synced */
     CHECK_EQ(esp_vfs_nf2fs_unregister("storage"), ESP_OK);
     end();
 }
@@ -535,8 +535,15 @@ TEST(descriptors)
     CHECK_EQ(VIA(w, lseek, 2, SEEK_SET), 2);
     CHECK(VIA(w, write, much, sizeof(much)) == -1 && errno == ENOSPC);
     CHECK_EQ(VIA(w, lseek, 0, SEEK_CUR), 2);    /* as before */
-    CHECK_EQ(VIA(w, close), 0);
+    CHECK(VIA(w, fsync) == -1 && errno == ENOSPC);
+    CHECK(VIA(w, close) == -1 && errno == ENOSPC);
     CHECK_EQ(size_of("/files/a"), 9);
+    w = vfs_open("/files/a", O_WRONLY | O_APPEND);
+    CHECK_EQ(VIA(w, write, "more", 4), 4);
+    CHECK(VIA(w, write, much, sizeof(much)) == -1 && errno == ENOSPC);
+    CHECK_EQ(VIA(w, write, much, 0), 0);        /* what was accepted is enough */
+    CHECK_EQ(VIA(w, close), 0);
+    CHECK_EQ(size_of("/files/a"), 13);
     CHECK_EQ(esp_vfs_nf2fs_unregister("storage"), ESP_OK);
     end();
 }

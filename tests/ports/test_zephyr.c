@@ -315,7 +315,20 @@ TEST(files)
     CHECK_EQ(table->write(&file, much, sizeof(much)), (ssize_t)sizeof(much));
     CHECK_EQ(table->write(&file, much, sizeof(much)), -ENOSPC);
     CHECK_EQ(table->tell(&file), (off_t)sizeof(much));
+
+    /* Nothing of what was meant in part is synced, unless the program says that it is enough. */
+    CHECK_EQ(table->sync(&file), -ENOSPC);
+    CHECK_EQ(table->write(&file, much, 0), 0);
     CHECK_EQ(fs_close(&file), 0);
+    CHECK_EQ(table->stat(mount, "/nf2/a", &entry), 0);
+    CHECK_EQ(entry.size, sizeof(much));
+    CHECK_EQ(fs_open(&file, "/nf2/a", FS_O_WRITE | FS_O_APPEND), 0);
+    CHECK_EQ(table->write(&file, "!", 1), 1);
+    CHECK_EQ(table->write(&file, much, sizeof(much)), -ENOSPC);
+    CHECK_EQ(fs_close(&file), -ENOSPC);
+    CHECK_EQ(fs_close(&file), 0);
+    CHECK_EQ(table->stat(mount, "/nf2/a", &entry), 0);
+    CHECK_EQ(entry.size, sizeof(much));
     end();
 }
 

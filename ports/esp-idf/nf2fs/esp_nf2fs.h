@@ -13,8 +13,10 @@
  * fclose has returned 0; with stdio check what fclose returns.
  *
  * What differs from POSIX: one descriptor at a time may write a file (EBUSY); an open file cannot
- * be removed or replaced (EBUSY); a write is taken whole or not at all; there are no links, owners
- * and times: st_mtime is 0, and utime returns -1 with ENOTSUP.
+ * be removed or replaced (EBUSY); a write is taken whole or not at all; after ENOSPC fsync and close
+ * fail with ENOSPC, too, and the file keeps the content of its last sync, until a later write
+ * succeeds, also one of 0 bytes (see nf2_write); there are no links, owners and times: st_mtime is
+ * 0, and utime returns -1 with ENOTSUP.
  */
 #ifndef ESP_NF2FS_H
 #define ESP_NF2FS_H

@@ -149,6 +149,16 @@ TEST(files)
     }
     CHECK(taken >= 256 * 1024 && taken < 512 * 1024 && file.size() == taken);
     file.close();
+    CHECK(!NF2FS.exists("/much"));          /* a part of what was meant: it was never synced */
+
+    /* A write of 0 bytes says that what was taken is enough. */
+    file = NF2FS.open("/much", "w");
+    taken = 0;
+    while (file.write(much, sizeof(much)) == sizeof(much)) {
+        taken += sizeof(much);
+    }
+    CHECK(taken >= 256 * 1024 && file.write(much, 0) == 0);
+    file.close();
     FSInfo info;
     CHECK(NF2FS.info(info) && info.totalBytes == 512 * 1024 && info.usedBytes > taken
           && info.usedBytes <= info.totalBytes && info.blockSize == 4096 && info.pageSize == 256);
