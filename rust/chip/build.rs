@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 16] = [
+    "background",
     "catalogue",
     "checkpoint",
     "chip_file",
@@ -15,6 +16,7 @@ const SOURCES: [&str; 14] = [
     "rules",
     "spi_array",
     "spi_chip",
+    "spi_kinds",
     "spi_sfdp",
     "units",
     "vflash",

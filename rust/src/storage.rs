@@ -309,6 +309,8 @@ const fn no_flash() -> sys::Flash {
         program_page_us: 0,
         erase_block_us: 0,
         large_erase_us: 0,
+        erase_begin: None,
+        erase_done: None,
     }
 }
 

@@ -53,6 +53,8 @@ pub struct Flash {
     pub program_page_us: u32,
     pub erase_block_us: u32,
     pub large_erase_us: u32,
+    pub erase_begin: Option<unsafe extern "C" fn(*mut c_void, u32, u32) -> c_int>,
+    pub erase_done: Option<unsafe extern "C" fn(*mut c_void) -> c_int>,
 }
 
 #[repr(C)]
