@@ -19,6 +19,7 @@ ninja-build: command -v ninja
 bash: command -v bash
 cargo: command -v cargo
 binutils: command -v nm
+cpio: command -v cpio
 qemu-user: command -v qemu-arm
 END
 }

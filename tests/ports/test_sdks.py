@@ -18,10 +18,10 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 TOOLS = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
 zephyr = pytest.mark.skipif(
-    "ZEPHYR_BASE" not in os.environ, reason="ZEPHYR_BASE names no sources of Zephyr"
+    "ZEPHYR_BASE" not in os.environ, reason="not possible here: ZEPHYR_BASE names no sources of Zephyr"
 )
 idf = pytest.mark.skipif(
-    "IDF_PATH" not in os.environ, reason="IDF_PATH names no sources of ESP-IDF"
+    "IDF_PATH" not in os.environ, reason="not possible here: IDF_PATH names no sources of ESP-IDF"
 )
 
 
