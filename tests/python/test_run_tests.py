@@ -187,7 +187,7 @@ APT = """#!/bin/sh
 echo "$*" >> "$LOG"
 case "$*" in
 *gcc-arm*) tools="qemu-system-arm qemu-system-riscv32 arm-none-eabi-gcc riscv64-unknown-elf-gcc" ;;
-*install*) tools="fusermount3 pkg-config chromium groff c++ ninja bash cargo nm qemu-arm" ;;
+*install*) tools="fusermount3 pkg-config chromium groff c++ ninja bash cargo nm cpio qemu-arm" ;;
 esac
 for tool in $tools; do
     printf '#!/bin/sh\\nexit 0\\n' > "$BIN/$tool"
