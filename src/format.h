@@ -39,7 +39,8 @@ enum {                          /* an anchor: words of 4 bytes */
     NF2_ANCHOR_MAGIC = 0,
     NF2_ANCHOR_VERSION = 4,     /* of the format */
     NF2_ANCHOR_GEOMETRY = 8,    /* the sum of the bytes of a block, of a page of a log, and
-                                   of a program unit */
+                                   of a program unit, all below 1 << 17; bits 24 to 27: the
+                                   logarithm to base 2 of the blocks of a region */
     NF2_ANCHOR_BLOCKS = 12,
     NF2_ANCHOR_VOLUME = 16,     /* id */
     NF2_ANCHOR_SEQUENCE = 20,

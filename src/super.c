@@ -20,12 +20,9 @@ static void turn_words(uint32_t *words)
 
 static NF2_APART void describe(const nf2_t *fs, uint32_t *words)
 {
-    const struct nf2_flash *flash = fs->flash;
-
     words[MAGIC] = NF2_MAGIC;
     words[VERSION] = NF2_FORMAT_VERSION;
-    /* powers of two, all different */
-    words[GEOMETRY] = flash->block_size | NF2_LOG_PAGE | flash->program_unit;
+    words[GEOMETRY] = nf2_geometry(fs);
     words[BLOCKS] = fs->blocks;
     words[VOLUME] = fs->root.volume_id;
     words[SEQUENCE] = fs->root.super_sequence;

@@ -10,6 +10,15 @@
 #include "space.h"
 
 /*
+ * The geometry as an anchor has it: powers of two, all different. Bits 24 to 27 are for the blocks
+ * of a region: 0 means that each has one.
+ */
+static inline uint32_t nf2_geometry(const nf2_t *fs)
+{
+    return fs->flash->block_size | NF2_LOG_PAGE | fs->flash->program_unit;
+}
+
+/*
  * Finds the last anchor. Errors: BLANK, FOREIGN, VERSION, GEOMETRY, IO. Of a volume of another
  * version or geometry, too, the last one's block and sequence are known then.
  */

@@ -44,7 +44,7 @@ extern "C" {
 #endif
 
 #define NF2_VERSION "0.1.0"
-#define NF2_FORMAT_VERSION 2u
+#define NF2_FORMAT_VERSION 3u
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 

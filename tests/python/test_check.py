@@ -236,9 +236,10 @@ def test_random_damage(flash, nf2, tmp_path):
             assert kept.get(name) in (None, expected) or name in affected
 
 
-def test_another_format_is_no_damage(nf2, tmp_path):
+@pytest.mark.parametrize("other", [1, 2])
+def test_another_format_is_no_damage(nf2, tmp_path, other):
     """A volume of a format that the library does not know is refused by all commands, and left as it is."""
-    path, other = tmp_path / "flash.img", 1
+    path = tmp_path / "flash.img"
     anchor = b"NF2F" + bytes([other, 12, 0, 1, 1, 0, 0, 1, 0]) + bytes.fromhex("78563412 01000000 090000")
     data = formats.record(0xC000, 1, anchor.ljust(26, b"\0"))
     before = (b"\x00\xc0" + data).ljust(BLOCK, b"\xff").ljust(SIZE, b"\xff")

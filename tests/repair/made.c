@@ -206,7 +206,7 @@ static void write_inner(struct made *made)
 
 static void write_log(struct made *made)
 {
-    uint8_t state[MADE_STATE] = {0}, anchor[28] = "NF2F\2";
+    uint8_t state[MADE_STATE] = {0}, anchor[28] = "NF2F\3";
 
     put32(state, MADE_VOLUME);
     put32(state + 4, made->id_limit);

@@ -10,7 +10,7 @@ from .. import layout, log_records, logs
 from ..logs import Entry, u16
 from . import records as said
 
-FORMAT = 2  # that this module knows
+FORMAT = 3  # that this module knows
 
 
 class Layout(layout.Layout):
