@@ -135,6 +135,13 @@ enum {
     NF2_PIECE_ZEROS = 10        /* length varint */
 };
 
+/*
+ * The list of first bytes is closed, in leaves: these below 32 refer to no blocks (a bit each), nor
+ * do those from 0x20 to 0x3F. 11: a long attribute; 13, 14: of transactions and of walks to come.
+ */
+#define NF2_BODIES_WITHOUT \
+    (1u << NF2_BODY_DIR | 1u << NF2_BODY_INLINE | 1u << NF2_BODY_MAP | 1u << 11 | 3u << 13)
+
 /* Body of an entry of an inner node: the key is the lower bound of the keys below. */
 #define NF2_BODY_CHILD 12       /* block 3, end of its sorted part 2 */
 #define NF2_CHILD_BYTES 6u

@@ -124,8 +124,11 @@ int nf2_entry_content(nf2_t *fs, const struct nf2_entry *entry, struct nf2_conte
         place = nf2_record_place(body->at.record.offset, body->position + (uint32_t)at);
     }
     const uint8_t *p = nf2_peek(fs, body->at.record.block, place, 1);
-    if (p == NULL || at >= body->length || *p < NF2_BODY_DIR || *p > NF2_BODY_MAP) {
+    if (p == NULL || at >= body->length) {
         return NF2_ERR_IO;
+    }
+    if (*p < NF2_BODY_DIR || *p > NF2_BODY_MAP) {
+        return NF2_ERR_VERSION;
     }
     content->at = (uint8_t)at;
     content->kind = *p;

@@ -82,6 +82,13 @@ int nf2_content_at(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *
     return 1 + rest;
 }
 
+/* Passes an error on. With one of VERSION the volume takes no more writes. */
+static int closed(nf2_t *fs, int error)
+{
+    fs->read_only |= error == NF2_ERR_VERSION;
+    return error;
+}
+
 int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body,
                    struct nf2_refs *refs)
 {
@@ -100,14 +107,15 @@ int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *
     if (kind == NF2_BODY_LIST) {
         refs->at = 1;
         refs->offset = 0;
-    } else if (kind - NF2_PIECE_DATA > NF2_PIECE_ZEROS - NF2_PIECE_DATA) {
-        return NF2_OK;
+    } else if (nf2_not_a_piece(kind) == NF2_ERR_VERSION) {
+        bool none = kind < 32 ? (NF2_BODIES_WITHOUT >> kind & 1u) != 0 : kind < 0x40;
+        return none ? NF2_OK : closed(fs, NF2_ERR_VERSION);
     }
     refs->length = (uint8_t)length;
     return NF2_OK;
 }
 
-int nf2_refs_next(const nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece)
+int nf2_refs_next(nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece)
 {
     NF2_ASSERT(refs->length <= sizeof refs->bytes);
     if (refs->at >= refs->length) {
@@ -117,7 +125,7 @@ int nf2_refs_next(const nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piec
     uint32_t used = nf2_piece_load(fs, refs->bytes + refs->at, (uint32_t)refs->length - refs->at,
                                    piece);
     if (used == 0) {
-        return NF2_ERR_IO;
+        return closed(fs, nf2_not_a_piece(refs->bytes[refs->at]));
     }
     refs->offset += piece->length;
     refs->at = (uint8_t)(refs->at + used);

@@ -15,8 +15,15 @@
 /* Stores a piece; returns the place behind it. */
 uint8_t *nf2_piece_store(uint8_t *p, const struct nf2_piece *piece);
 
-/* Loads one, whose offset is known: the bytes that it takes, 0 if it is none. */
+/* Loads one, whose offset is known: the bytes that it takes, 0 if it is none: see nf2_not_a_piece. */
 uint32_t nf2_piece_load(const nf2_t *fs, const uint8_t *p, uint32_t room, struct nf2_piece *piece);
+
+/* The error of what begins with this byte and is no piece: VERSION if this library knows no such. */
+static inline int nf2_not_a_piece(uint32_t kind)
+{
+    bool known = kind - NF2_PIECE_DATA <= NF2_PIECE_ZEROS - NF2_PIECE_DATA;
+    return known ? NF2_ERR_IO : NF2_ERR_VERSION;
+}
 
 int nf2_span_read(nf2_t *fs, const struct nf2_span *span, uint32_t at, void *data, uint32_t length);
 
@@ -30,7 +37,11 @@ static inline int nf2_body_read(nf2_t *fs, const struct nf2_entry *entry, uint32
 /* Bytes in front of the content in the body of a name: the rest of a long one. */
 int nf2_content_at(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body);
 
-/* The pieces that a body has: of a LIST, or of an entry of a map (then one). */
+/*
+ * The pieces that a body has: of a LIST, or of an entry of a map (then one). VERSION: a newer
+ * library made it, and which blocks it refers to is not known. From then on nothing is written: a
+ * walk would find them free.
+ */
 struct nf2_refs {
     uint32_t offset;            /* of the next piece in the file */
     uint8_t at, length;
@@ -38,7 +49,7 @@ struct nf2_refs {
 };
 int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body,
                    struct nf2_refs *refs);
-int nf2_refs_next(const nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece);
+int nf2_refs_next(nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece);
 
 /* How many blocks a piece touches, from piece->block on. */
 uint32_t nf2_piece_blocks(const nf2_t *fs, const struct nf2_piece *piece);

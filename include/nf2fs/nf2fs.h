@@ -68,6 +68,10 @@ extern "C" {
  * is programmed or erased until the next mount. A call that would have to do so returns IO, such as
  * nf2_sync; nf2_write of what the handle has room for may succeed. Reading still works; through
  * that handle it also shows what is not synced.
+ * NEWER VOLUMES. A newer library may leave something that this one does not know, such as a file
+ * of another form. A call that has to know it returns VERSION. Where nobody can tell which blocks
+ * it uses, nothing is programmed or erased from then on, until the next mount: calls that change
+ * something return ROFS, nf2_unmount too if something was changed before. Nothing is lost.
  * A call that returns another error than IO has changed nothing, except where the call says
  * otherwise (nf2_close, nf2_write). After IO the change may be there or not, as after a power cut.
  */
@@ -95,8 +99,8 @@ enum nf2_error {
     NF2_ERR_CORRUPT = -202,     /* an NF2FS volume that is damaged beyond use */
     NF2_ERR_GEOMETRY = -203,    /* the volume was made for another geometry,
                                    or the geometry is nonsense */
-    NF2_ERR_VERSION = -204      /* the volume has a format version that this
-                                   library does not know */
+    NF2_ERR_VERSION = -204      /* the volume has a format version that this library does not
+                                   know; of other calls: see NEWER VOLUMES below */
 };
 
 /* A short English phrase for an error code (never NULL). */
