@@ -131,7 +131,7 @@ static uint32_t lacking(const nf2_t *fs, const nf2_file_t *file, uint32_t at, ui
         have = bytes - fs->fragment.within;
     }
     length += file->dirty || whole ? file->buffered : 0;
-    bool fits = whole ? at <= file->size && length <= nf2_inline_max(&file->key)
+    bool fits = whole ? at <= file->size && length <= nf2_inline_max(file)
                       : at == file->size && nf2_data_frame(file, length);
     if (fits) {                 /* nodes and frames must not take what others were promised */
         return file->promised == 0 && fs->promised != 0 ? 0 : NF2_NONE;

@@ -54,6 +54,10 @@ static NF2_APART int check_removable(nf2_t *fs, const struct nf2_found *found)
     if (found->handle != NULL) {
         return NF2_ERR_BUSY;
     }
+    /* what such fields refer to would be left behind */
+    if ((found->content.classes & (NF2_FIELD_REFUSE | NF2_FIELD_READ)) != 0) {
+        return NF2_ERR_VERSION;
+    }
     if (found->content.kind != NF2_BODY_DIR) {
         return NF2_OK;
     }
@@ -115,7 +119,7 @@ static int check_target(nf2_t *fs, const struct nf2_found *from, const struct nf
 /* With long names the body changes, too: its front is the rest of the name. */
 static int move_entry(nf2_t *fs, const struct nf2_found *from, const struct nf2_found *to)
 {
-    uint32_t at = from->content.at;
+    uint32_t at = from->content.rest; /* fields go along */
     struct nf2_op ops[3];
 
     nf2_op_name(&ops[0], to, NULL, 0);

@@ -132,7 +132,12 @@ static int check_found(const nf2_t *fs, const struct nf2_found *found, uint32_t 
     if (found->content.kind == NF2_BODY_DIR || directory) {
         return found->content.kind == NF2_BODY_DIR ? NF2_ERR_ISDIR : NF2_ERR_NOTDIR;
     }
-    bool busy = (flags & NF2_O_WRONLY) != 0 && nf2_handle_of(fs, &found->key, NF2_O_WRONLY) != NULL;
+    bool writes = (flags & NF2_O_WRONLY) != 0;
+    uint32_t refused = NF2_FIELD_REFUSE | (writes ? NF2_FIELD_READ : 0);
+    if ((found->content.classes & refused) != 0) {
+        return NF2_ERR_VERSION;
+    }
+    bool busy = writes && nf2_handle_of(fs, &found->key, NF2_O_WRONLY) != NULL;
     return busy ? NF2_ERR_BUSY : NF2_OK;
 }
 

@@ -125,8 +125,17 @@ enum {
     NF2_BODY_DIR = 1,           /* id 4 */
     NF2_BODY_INLINE = 2,        /* the data */
     NF2_BODY_LIST = 3,          /* pieces: see refs.h */
-    NF2_BODY_MAP = 4            /* id 4: of the map's entries */
+    NF2_BODY_MAP = 4,           /* id 4: of the map's entries */
+    NF2_BODY_FIELDS = 5         /* bytes of fields 1, fields, and then the content: one of these */
 };
+
+/*
+ * A field of a name, or of the volume: tag 1, length 1, bytes. These bits of a tag say what a
+ * library does that does not know it: it refuses to open; it only reads. With neither it ignores
+ * the field and keeps it. The highest tag is first: it tells for all.
+ */
+#define NF2_FIELD_REFUSE 0x80u
+#define NF2_FIELD_READ 0x40u
 
 /* First byte of the body of an entry of a map, and of each piece in a LIST. */
 enum {

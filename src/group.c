@@ -243,21 +243,3 @@ int nf2_shadow_begin(nf2_t *fs, uint32_t *id)
     *id = number;
     return NF2_OK;
 }
-
-/* ---- names ----------------------------------------------------------------------------------- */
-
-int nf2_op_content(nf2_t *fs, const struct nf2_key *key, const void *head, uint32_t length,
-                   struct nf2_op *op)
-{
-    struct nf2_entry entry;
-
-    nf2_op_put(op, key, head, length);
-    if (key->length == NF2_KEY_MAX) {
-        NF2_TRY(nf2_tree_get(fs, key, &entry));
-        int at = nf2_content_at(fs, key, &entry.body);
-        NF2_TRY(at);
-        op->body[1] = op->body[0];
-        op->body[0] = nf2_body_span(&entry, 0, (uint32_t)at);
-    }
-    return NF2_OK;
-}

@@ -56,10 +56,6 @@ int nf2_group_close(nf2_t *fs, struct nf2_writer *writer);
 /* The map ends there; what reaches over that gets its true length. */
 int nf2_change_end(nf2_t *fs, uint32_t id, uint32_t end);
 
-/* The content of a name: its head, behind the rest of a long name. */
-int nf2_op_content(nf2_t *fs, const struct nf2_key *key, const void *head, uint32_t length,
-                   struct nf2_op *op);
-
 /* A new map that no name leads to, on record as an orphan. */
 int nf2_shadow_begin(nf2_t *fs, uint32_t *id);
 

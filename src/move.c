@@ -192,7 +192,8 @@ static NF2_APART int name_map(nf2_t *fs, const struct nf2_key *key, uint32_t id)
     struct nf2_op ops[2];
 
     nf2_put32(body + 1, id);
-    NF2_TRY(nf2_op_content(fs, key, body, sizeof body, &ops[0]));
+    nf2_op_put(&ops[0], key, body, sizeof body);
+    NF2_TRY(nf2_op_content(fs, &ops[0]));
     nf2_op_delete_orphan(&ops[1], id);
     return nf2_change_ahead(fs, ops, 2);
 }
@@ -269,7 +270,8 @@ static NF2_APART int move_in_list(nf2_t *fs, const struct nf2_key *key)
     if (length <= 0 || length == TOO_LONG) {
         return length;
     }
-    NF2_TRY(nf2_op_content(fs, key, list, (uint32_t)length, &op));
+    nf2_op_put(&op, key, list, (uint32_t)length);
+    NF2_TRY(nf2_op_content(fs, &op));
     NF2_TRY(nf2_change_one(fs, &op));
     tell_handles(fs, key, NF2_BODY_LIST, 0);
     return 1;

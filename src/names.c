@@ -127,13 +127,22 @@ int nf2_entry_content(nf2_t *fs, const struct nf2_entry *entry, struct nf2_conte
     if (p == NULL || at >= body->length) {
         return NF2_ERR_IO;
     }
-    if (*p < NF2_BODY_DIR || *p > NF2_BODY_MAP) {
+    content->rest = content->at = (uint16_t)at;
+    content->classes = content->fields = 0;
+    content->kind = *p;
+    while (content->kind == NF2_BODY_FIELDS) {
+        uint8_t front[3];       /* that, their bytes, the first one's tag */
+        NF2_TRY(nf2_body_read(fs, entry, content->at, front, sizeof front));
+        content->classes |= front[1] > 0 ? front[2] : 0;
+        content->fields = front[1] > 0 ? NF2_FIELDS_VALID : NF2_FIELDS_OLDER;
+        content->at = (uint16_t)(content->at + 2 + front[1]);
+        NF2_TRY(nf2_body_read(fs, entry, content->at, &content->kind, 1));
+    }
+    if (content->kind < NF2_BODY_DIR || content->kind > NF2_BODY_MAP) {
         return NF2_ERR_VERSION;
     }
-    content->at = (uint8_t)at;
-    content->kind = *p;
     if (content->kind == NF2_BODY_DIR || content->kind == NF2_BODY_MAP) {
-        NF2_TRY(nf2_body_read(fs, entry, (uint32_t)at + 1, id, sizeof id));
+        NF2_TRY(nf2_body_read(fs, entry, content->at + 1u, id, sizeof id));
         content->id = nf2_get32(id);
     }
     return NF2_OK;

@@ -100,10 +100,15 @@ int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *
     }
     int at = nf2_content_at(fs, key, body);
     NF2_TRY(at);
-    /* all at once: most bodies that are looked at are pieces */
-    uint32_t length = nf2_max(nf2_min(body->length - (uint32_t)at, sizeof refs->bytes), 1);
-    NF2_TRY(nf2_span_read(fs, body, (uint32_t)at, refs->bytes, length));
-    uint32_t kind = refs->bytes[0];
+    uint32_t kind, length;
+    do {
+        /* all at once: most bodies that are looked at are pieces */
+        length = nf2_max(nf2_min(body->length - (uint32_t)at, sizeof refs->bytes), 1);
+        refs->bytes[1] = 0;
+        NF2_TRY(nf2_span_read(fs, body, (uint32_t)at, refs->bytes, length));
+        kind = refs->bytes[0];
+        at += 2 + refs->bytes[1];
+    } while (kind == NF2_BODY_FIELDS);
     if (kind == NF2_BODY_LIST) {
         refs->at = 1;
         refs->offset = 0;
@@ -158,7 +163,9 @@ int nf2_walked_barrier(nf2_t *fs, const struct nf2_op *ops, unsigned count)
     for (const struct nf2_op *op = ops; op < ops + count && fs->walk_active; op++) {
         int order = nf2_key_compare(op->key, &fs->walk.cursor);
         if (op->type == NF2_OP_PUT && order < (int)fs->walk_behind) {
-            bool apart = op->key->length == NF2_KEY_MAX && op->body[1].length > 0; /* its rest */
+            /* behind the rest of the name, or fields where they lie: else the second is data */
+            bool front = op->key->length == NF2_KEY_MAX || op->body[0].position > NF2_COUNTED;
+            bool apart = front && op->body[1].length > 0;
             const struct nf2_key *key = apart ? &nf2_key_lowest : op->key;
             NF2_TRY(nf2_walked_body(fs, key, &op->body[apart]));
         }

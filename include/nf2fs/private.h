@@ -287,6 +287,7 @@ typedef struct nf2_file {
     uint16_t promised;          /* blocks set aside by nf2_preallocate */
     uint16_t spilled;           /* pieces that went to the shadow */
     struct nf2_key key;         /* of the entry */
+    uint8_t fields;             /* in front of the committed content: NF2_FIELDS_* */
     struct nf2_piece here;      /* the committed piece that was looked for last */
     struct nf2_piece piece[NF2_PIECES_MAX];     /* pieces not committed, oldest first */
 } nf2_file_t;

@@ -86,6 +86,28 @@ def test_wear_is_said():
     assert records.read(records.NODE, entry).text == "window 1: its groups were erased 7 to 38 times"
 
 
+def test_fields_are_said():
+    """Of a short name, and of a long one whose content changed since."""
+    fields = b"\x31\2ab\x10\0"
+    body = bytes([5, len(fields)]) + fields
+    said_of = [
+        (b"name", body + b"\2hi", '"name" in directory 1: a file of 2 bytes: "hi"; fields 0x31, 0x10'),
+        (
+            b"n" * 20 + bytes(4),
+            b"\4rest" + body + b"\5\0\4\7\0\0\0",
+            f'"{"n" * 20}rest" in directory 1: file 7; fields none since the content changed; '
+            "fields 0x31, 0x10",
+        ),
+    ]
+    for name, data, text in said_of:
+        payload = bytes([1, len(name)]) + name + data
+        one = records.read(records.NODE, logs.Entry(2, 0, 2, 0, False, payload))
+        assert one.text == text
+        assert [0x31, "6162"] in one.fields["fields"]
+    short = b"\1\1n\5\3\x31\2ab"  # runs over the entry
+    assert records.read(records.NODE, logs.Entry(2, 0, 2, 0, False, short)).name == "type 2"
+
+
 @pytest.mark.parametrize("log", records.READERS)
 def test_a_record_that_is_too_short_is_not_read(log):
     source = random.Random(1)

@@ -2,6 +2,7 @@
 /*
  * test_future.c - images of volumes that a newer library made, built by hand: what this one does not know it refuses, keeps, or
  * stops at, as FORMAT.md says.
+ * Nothing public tells of fields, so the core is asked for the bytes of an entry.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "api_volume.h"
 #include "check.h"
 #include "made.h"
+#include "src/names.h"
 
 static const struct repair_geometry geometry = {MADE_BLOCKS * MADE_BLOCK, MADE_BLOCK, 1};
 
@@ -165,11 +167,230 @@ TEST(kinds_in_the_checker)
     made_end(&made);
 }
 
+/* ---- fields of names ----------------------------------------------------------------------------- */
+
+#define LONG "zz another name that has more than 23 bytes"
+static const uint8_t plain[] = {0x31, 2, 'a', 'b', 0x10, 4, 1, 2, 3, 4, 0x01, 0}; /* the highest tag is first */
+
+/* A name with these fields in front of the content; returns the bytes in all. */
+static uint16_t with_fields(uint8_t *body, const void *fields, uint8_t bytes, const void *content, uint16_t length)
+{
+    body[0] = 5;
+    body[1] = bytes;
+    memcpy(body + 2, fields, bytes);
+    memcpy(body + 2 + bytes, content, length);
+    return (uint16_t)(2 + bytes + length);
+}
+
+static void add_with_fields(struct made *made, const char *name, const void *fields, uint8_t bytes, const void *content,
+                            uint16_t length)
+{
+    uint8_t body[400];
+    uint16_t all = with_fields(body, fields, bytes, content, length);
+    (void)made_name(made, 1, name, body, all);
+}
+
+/* Does the body of this name have these bytes, behind the rest of a long one, and then `older` times fields without any? */
+static bool has_fields(struct volume *volume, const char *path, const void *fields, uint8_t bytes, unsigned older)
+{
+    static struct nf2_found found;
+    uint8_t wanted[300], read[300];
+    uint32_t length = with_fields(wanted, fields, bytes, "", 0);
+
+    for (unsigned i = 0; i < older; i++) {
+        wanted[length++] = 5;
+        wanted[length++] = 0;
+    }
+    return nf2_find(&volume->fs, path, 0, &found) == NF2_OK && found.content.kind != 0 &&
+           nf2_body_read(&volume->fs, &found.entry, found.content.rest, read, length) == NF2_OK &&
+           memcmp(read, wanted, length) == 0 && found.content.at == found.content.rest + length;
+}
+
+static const uint8_t two_pieces[] = {3, 8, MADE_DATA, 0, 0, 0, 4, 0x80, 0x04, 10, 5};
+
+/* Content of each form behind fields, of a short name and of a long one. */
+static void make_fields(struct made *made, const void *fields, uint8_t bytes)
+{
+    made_begin(made);
+    add_with_fields(made, "small", fields, bytes, "\2hello", 6);
+    add_with_fields(made, LONG, fields, bytes, "\2hello", 6);
+    add_with_fields(made, "pieces", fields, bytes, two_pieces, sizeof two_pieces);
+    add_with_fields(made, "big", fields, bytes, "\4\10\0\0\0", 5);
+    (void)made_piece(made, 8, 0, MADE_DATA + 3, 1000, 300);
+    add_with_fields(made, "folder", fields, bytes, "\1\11\0\0\0", 5);
+    (void)made_name(made, 9, "inside", "\2x", 2);
+}
+
+static const struct {
+    const char *path;
+    uint32_t size;
+} files[] = {{"small", 5}, {LONG, 5}, {"pieces", 517}, {"big", 300}};
+#define FILES (sizeof files / sizeof files[0])
+
+static int opened_with(struct volume *volume, const char *path, int flags)
+{
+    int status = nf2_open(&volume->fs, &volume->file, path, flags, volume->page);
+    int closed = status == NF2_OK ? nf2_close(&volume->fs, &volume->file) : status;
+    return closed;
+}
+
+/* Who does not know a field reads the content, and keeps the field; those of an older content are marked, once. */
+TEST(fields_kept)
+{
+    struct made made;
+    struct volume volume;
+    uint32_t size;
+
+    make_fields(&made, plain, sizeof plain);
+    CHECK_EQ(mounted(&volume, &made), NF2_OK);
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    CHECK_EQ(size_of(&volume, "folder/inside", &size), NF2_OK);
+    for (unsigned i = 0; i < FILES; i++) {
+        const char *path = files[i].path;
+        CHECK(size_of(&volume, path, &size) >= 0 && size == files[i].size);
+        uint8_t data[8] = {0};
+        CHECK_EQ(nf2_open(&volume.fs, &volume.file, path, NF2_O_RDONLY, NULL), NF2_OK);
+        CHECK_EQ(nf2_read(&volume.fs, &volume.file, data, 5), 5);
+        CHECK(size != 5 || memcmp(data, "hello", 5) == 0);
+        CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+        CHECK_EQ(opened_with(&volume, path, NF2_O_RDWR), NF2_OK);
+        CHECK(has_fields(&volume, path, plain, sizeof plain, 0)); /* nothing was written */
+    }
+    for (uint32_t round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < FILES; i++) {
+            CHECK_EQ(put(&volume, files[i].path, 700 - 300 * round, 9 * round + i), NF2_OK);
+            CHECK(holds(&volume, files[i].path, 700 - 300 * round, 9 * round + i));
+            CHECK(has_fields(&volume, files[i].path, plain, sizeof plain, 1));
+        }
+        CHECK_EQ(volume_again(&volume, round > 0), NF2_OK);
+    }
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    CHECK_EQ(use(&volume), NF2_OK);
+    CHECK(holds(&volume, LONG, 100, 19));
+    volume_down(&volume, true);
+    made_end(&made);
+}
+
+/* A new name, long or short, keeps them too, and they are not of an older content. So does what the walk moves. */
+TEST(fields_renamed_and_moved)
+{
+    static const char *names[] = {"other", LONG " and more of it", "last"};
+    struct made made;
+    struct volume volume;
+
+    make_fields(&made, plain, sizeof plain);
+    CHECK_EQ(mounted(&volume, &made), NF2_OK);
+    const char *name = "pieces";
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK_EQ(nf2_rename(&volume.fs, name, names[i]), NF2_OK);
+        name = names[i];
+        CHECK(has_fields(&volume, name, plain, sizeof plain, 0));
+    }
+    CHECK_EQ(nf2_rename(&volume.fs, "folder", "place"), NF2_OK);
+    CHECK_EQ(nf2_rename(&volume.fs, "place/inside", "place/in"), NF2_OK);
+    uint32_t block = MADE_DATA;
+    for (uint32_t i = 0; i < 3000 && block == MADE_DATA; i++) { /* until the walk has moved the list, or made a map of it */
+        static struct nf2_found found;
+        uint8_t content[6] = {0};
+        CHECK_EQ(put(&volume, i % 2 ? "new" : "other new", 20000 + i % 5 * 3000, i), NF2_OK);
+        CHECK(nf2_maintain(&volume.fs, 200000) >= 0);
+        CHECK_EQ(nf2_find(&volume.fs, name, 0, &found), NF2_OK);
+        CHECK_EQ(nf2_body_read(&volume.fs, &found.entry, found.content.at, content, 4), NF2_OK);
+        block = content[0] == 3 ? content[2] : NF2_NONE;
+    }
+    CHECK(block != MADE_DATA);
+    CHECK(has_fields(&volume, name, plain, sizeof plain, 0));
+    volume_down(&volume, true);
+    made_end(&made);
+}
+
+/* A field that says so refuses what would go wrong without it. */
+TEST(fields_refused)
+{
+    static const uint8_t fields[][7] = {
+        {0x46, 4, 9, 0, 0, 0},              /* who does not know it only reads */
+        {0xC4, 1, 0, 0x46, 0},              /* nor that */
+        {0x81, 0, 0x20, 0},
+    };
+
+    for (unsigned n = 0; n < 3; n++) {
+        struct made made;
+        struct volume volume;
+        uint32_t size;
+        bool read = n == 0;
+        make_fields(&made, fields[n], (uint8_t)(6 - n));
+        CHECK_EQ(mounted(&volume, &made), NF2_OK);
+        for (unsigned i = 0; i < FILES; i++) {
+            const char *path = files[i].path;
+            CHECK(size_of(&volume, path, &size) >= 0 && size == files[i].size);
+            CHECK_EQ(opened_with(&volume, path, NF2_O_RDONLY), read ? NF2_OK : NF2_ERR_VERSION);
+            CHECK_EQ(opened_with(&volume, path, NF2_O_RDWR), NF2_ERR_VERSION);
+            CHECK_EQ(opened_with(&volume, path, NF2_O_RDWR | NF2_O_CREAT | NF2_O_TRUNC), NF2_ERR_VERSION);
+            CHECK_EQ(nf2_remove(&volume.fs, path), NF2_ERR_VERSION);
+            CHECK_EQ(nf2_rename(&volume.fs, "inline", path), NF2_ERR_VERSION);
+            CHECK_EQ(nf2_rename(&volume.fs, path, "renamed"), NF2_OK);
+            CHECK_EQ(nf2_rename(&volume.fs, "renamed", path), NF2_OK);
+        }
+        CHECK_EQ(nf2_remove(&volume.fs, "folder/inside"), NF2_OK);
+        CHECK_EQ(nf2_remove(&volume.fs, "folder"), NF2_ERR_VERSION);
+        CHECK_EQ(use(&volume), NF2_OK);
+        volume_down(&volume, true);
+        made_end(&made);
+    }
+}
+
+/* Fields that run over the entry, or in which nothing follows: an error, and no more. */
+TEST(fields_damaged)
+{
+    static const char *const bodies[] = {"\5", "\5\0", "\5\3\1\7", "\5\377\1\1\2", "\5\2\1\0"};
+    static const uint8_t lengths[] = {1, 2, 4, 5, 4};
+
+    for (unsigned i = 0; i < 5; i++) {
+        struct made made;
+        struct volume volume;
+        made_begin(&made);
+        (void)made_name(&made, 1, "odd", bodies[i], lengths[i]);
+        CHECK_EQ(mounted(&volume, &made), NF2_OK);
+        CHECK(one_of(opened_with(&volume, "odd", NF2_O_RDWR), NF2_ERR_IO, NF2_ERR_VERSION, NF2_ERR_IO));
+        CHECK(one_of(use(&volume), NF2_ERR_IO, NF2_ERR_VERSION, NF2_ERR_IO));
+        CHECK(reads(&volume));
+        volume_down(&volume, true);
+        made_end(&made);
+    }
+}
+
+/* The checker knows them: nothing is wrong, and the contents are found. */
+TEST(fields_in_the_checker)
+{
+    struct made made;
+
+    make_fields(&made, plain, sizeof plain);
+    made_build(&made);
+    struct repair *repair = repair_open(made.bytes, &geometry);
+    CHECK(repair != NULL);
+    CHECK_EQ(repair_wrong(repair), 0);
+    unsigned found = 0;
+    for (unsigned i = 0; i < repair_count(repair); i++) {
+        for (unsigned n = 0; n < FILES; n++) {
+            const struct repair_item *item = repair_item(repair, i);
+            found += strcmp(item->path + 1, files[n].path) == 0 && item->size == files[n].size;
+        }
+    }
+    CHECK_EQ(found, FILES);
+    repair_close(repair);
+    made_end(&made);
+}
+
 int main(void)
 {
     RUN(nothing_new);
     RUN(kinds_of_bodies);
     RUN(kinds_of_pieces);
     RUN(kinds_in_the_checker);
+    RUN(fields_kept);
+    RUN(fields_renamed_and_moved);
+    RUN(fields_refused);
+    RUN(fields_damaged);
+    RUN(fields_in_the_checker);
     return check_done();
 }

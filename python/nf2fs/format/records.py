@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .. import log_records
 from ..log_records import (
@@ -15,7 +15,7 @@ ANCHOR, HEAD, CHECKPOINT = 1, 1, 2
 SUPER, ROOT, NODE = "super", "root", "node"
 NAME_KEY, NAME_PART = 24, 20  # bytes of the key of a long name; of these the name's first ones
 OPERATIONS = ("PUT", "DEL", "RANGE")
-CHILD_BODY = 12
+FIELDS_BODY, CHILD_BODY = 5, 12
 FRAME = 6  # the type of a record in a block of frames: place 2, data
 
 
@@ -68,6 +68,7 @@ class Body:
     text: str = ""
     pieces: tuple[Piece, ...] = ()
     rest: bytes = b""  # of a long name
+    fields: tuple[tuple[int, bytes], ...] = ()  # tags and bytes; of an older content behind (5, b"")
     counts: tuple[int, ...] = ()  # of WEAR: erases of all blocks of each group together
 
 
@@ -81,6 +82,8 @@ def take_body(key: Key, data: bytes) -> Body:
     rest = b""
     if len(key.bytes) == NAME_KEY and data[0] != CHILD_BODY:
         rest, data = data[1 : 1 + data[0]], data[1 + data[0] :]
+    if key.id and data[0] == FIELDS_BODY:
+        return behind_fields(key, data, rest)
     kind = data[0]
     if kind == 1:
         return Body("DIR", f"directory {number(data)}", rest=rest)
@@ -96,6 +99,24 @@ def take_body(key: Key, data: bytes) -> Body:
         return Body("CHILD", f"node in block {u24(data, 1)}, sorted up to byte {end}")
     piece, _ = take_piece(data, 0)
     return Body(piece.kind, piece.text, (piece,))
+
+
+def behind_fields(key: Key, data: bytes, rest: bytes) -> Body:
+    """The content that fields stand in front of."""
+    length, fields, at = 2 + data[1], [], 2
+    while at < length:
+        fields.append((data[at], data[at + 2 : at + 2 + data[at + 1]]))
+        at += 2 + data[at + 1]
+    if at > length or length >= len(data):
+        raise IndexError
+    body = take_body(Key(key.id, b""), data[length:])  # the rest of a long name is not there
+    tags = ", ".join(f"{tag:#04x}" for tag, _ in fields) or "none since the content changed"
+    return replace(
+        body,
+        text=f"{body.text}; fields {tags}",
+        rest=rest,
+        fields=(*(fields or [(FIELDS_BODY, b"")]), *body.fields),
+    )
 
 
 def number(data: bytes) -> int:
@@ -123,6 +144,8 @@ def entry_said(name: str, key: Key, data: bytes, behind: str = "", **fields) -> 
     facts = {"key": key.as_json(), "body": body.kind, "body_bytes": data.hex()} | fields
     if body.counts:
         facts["counts"] = list(body.counts)
+    if body.fields:
+        facts["fields"] = [[tag, data.hex()] for tag, data in body.fields]
     return Said(name, ": ".join(filter(None, (key_text(key, body), body.text))) + behind, facts)
 
 
