@@ -56,7 +56,7 @@ static uint32_t load_piece(const struct repair *r, const uint8_t *p, uint32_t ro
 /* An entry's body behind the rest of a long name, and behind fields; NULL: no entry of a name. */
 static const uint8_t *body_of(const struct rep_entry *entry, uint32_t *length)
 {
-    uint32_t rest = entry->key.length < NF2_KEY_MAX ? 0 :
+    uint32_t rest = !rep_has_rest(&entry->key) ? 0 :
                     entry->body_length > 0 ? 1u + entry->body[0] : 1;
 
     while (rest + 1 < entry->body_length && entry->body[rest] == NF2_BODY_FIELDS) {

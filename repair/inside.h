@@ -60,6 +60,10 @@ struct rep_key {
 };
 int rep_key_compare(const void *a, const void *b);  /* also of structures that begin with a key */
 uint32_t rep_key_value(const struct rep_key *key);  /* the number that its last four bytes are */
+static inline bool rep_has_rest(const struct rep_key *key)  /* of a long name, in front of a body */
+{
+    return key->length == NF2_NAME_KEY || key->length == NF2_KEY_MAX;
+}
 uint32_t rep_key_load(const uint8_t *p, uint32_t room, struct rep_key *key);    /* bytes, 0: none */
 uint32_t rep_varint(const uint8_t *p, uint32_t room, uint32_t *value);          /* the same */
 

@@ -456,7 +456,7 @@ static NF2_APART int lead_all(nf2_t *fs, const struct nf2_op *ops, unsigned coun
         if (op > ops) {
             within = nf2_tree_leads(fs, op->key, false);
         }
-        if (within > 0 && op->type == NF2_OP_RANGE) {
+        if (within > 0 && op->type == NF2_OP_RANGE && op->to != NF2_NONE) {
             int above = nf2_tree_bound(fs, true, &upper);
             within = above > 0 ? !nf2_op_covers(op, &upper) : above < 0 ? above : 1;
         }
@@ -481,12 +481,12 @@ static int cut_range(nf2_t *fs, struct nf2_op *range)
     NF2_TRY(nf2_tree_lead(fs, range->key, false));
     int above = nf2_tree_bound(fs, true, &upper);
     if (above > 0 && nf2_op_covers(range, &upper)) {
-        range->to = nf2_key_value(&upper);
+        range->to = range->to > NF2_FILE_MAX ? NF2_NONE : nf2_key_value(&upper);
     }
     return above < 0 ? above : 1;
 }
 
-int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range)
+int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range, struct nf2_key *key)
 {
     struct nf2_entry entry;
     int found = nf2_tree_seek_as_is(fs, range->key, NF2_AT_OR_ABOVE, &entry);
@@ -494,12 +494,12 @@ int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range)
     if (found <= 0 || !nf2_op_covers(range, &entry.key)) {
         return found < 0 ? found : 0;
     }
-    range->key = nf2_op_own(range);
-    nf2_key_copy(nf2_op_own(range), &entry.key);
+    range->key = key;
+    nf2_key_copy(key, &entry.key);
     return cut_range(fs, range);
 }
 
-int nf2_tree_apply(nf2_t *fs, struct nf2_op *op)
+int nf2_tree_apply(nf2_t *fs, struct nf2_op *op, struct nf2_key *key)
 {
     uint32_t to = op->to;
     int found;
@@ -507,7 +507,7 @@ int nf2_tree_apply(nf2_t *fs, struct nf2_op *op)
     if (op->type != NF2_OP_RANGE) {
         return nf2_tree_change(fs, op, 1);
     }
-    while ((found = nf2_tree_first_part(fs, op)) > 0) { /* leaf by leaf */
+    while ((found = nf2_tree_first_part(fs, op, key)) > 0) { /* leaf by leaf */
         NF2_TRY(nf2_tree_change(fs, op, 1));
         op->to = to;
     }

@@ -10,12 +10,12 @@ bool nf2_content_whole(const nf2_file_t *file)
 
 bool nf2_has_front(const nf2_file_t *file)
 {
-    return file->key.length == NF2_KEY_MAX || file->fields != NF2_FIELDS_NONE;
+    return nf2_key_has_rest(&file->key) || file->fields != NF2_FIELDS_NONE;
 }
 
 uint32_t nf2_inline_max(const nf2_file_t *file)
 {
-    uint32_t used = NF2_PAGE_HEAD + NF2_RECORD_OVERHEAD + NF2_KEY_BYTES + 3u;
+    uint32_t used = NF2_PAGE_HEAD + NF2_RECORD_OVERHEAD + 5u + 1u + NF2_NAME_KEY + 3u;
 
     return nf2_has_front(file) ? 0 : NF2_LOG_PAGE - used;
 }

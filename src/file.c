@@ -84,7 +84,7 @@ int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const char *path)
 {
     static const uint8_t body = NF2_BODY_INLINE;
 
-    if (file->kind == 0 && file->key.length == NF2_KEY_MAX) {
+    if (file->kind == 0 && nf2_key_has_rest(&file->key)) {
         /* made at once: a handle has no room for the name */
         NF2_TRY(nf2_data_name(fs));
         NF2_TRY(nf2_put_name(fs, path, &body, 1));

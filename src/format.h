@@ -13,7 +13,7 @@
 #define NF2_WINDOW_BLOCKS 512u
 #define NF2_GROUPS 32u
 #define NF2_BAD_MAX 4u
-#define NF2_KEY_MAX 24u
+#define NF2_KEY_MAX 28u
 #define NF2_LEVELS 8u           /* of the tree */
 #define NF2_LIST_MAX 4u         /* pieces in a LIST */
 
@@ -119,6 +119,7 @@ enum {
  */
 #define NF2_NAME_WHOLE 23u
 #define NF2_NAME_PART 20u
+#define NF2_NAME_KEY 24u        /* bytes of its key then */
 
 /* First byte of the body of a name, behind the rest of a long one. */
 enum {

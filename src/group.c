@@ -15,7 +15,7 @@ static int apply_all(nf2_t *fs)
     NF2_TRY(nf2_journal_open(fs)); /* first: a turn takes the GROUP to another place */
     nf2_group_begin(&reader);
     while ((found = nf2_group_next(fs, &reader, &op)) > 0) {
-        NF2_TRY(nf2_tree_apply(fs, &op));
+        NF2_TRY(nf2_tree_apply(fs, &op, &reader.key));
     }
     return found;
 }
@@ -136,7 +136,7 @@ static NF2_APART int commit(nf2_t *fs, struct nf2_op *ops, unsigned count)
         return NF2_ERR_NOSPC;
     }
     for (unsigned i = 0; i < count && NF2_BROKEN(NF2_FAULT_LEAVES); i++) {
-        NF2_TRY(nf2_tree_apply(fs, &ops[i]));
+        NF2_TRY(nf2_tree_apply(fs, &ops[i], nf2_op_own(&ops[i])));
     }
     /* the log goes on in other blocks, or ends */
     while (result == NF2_FAILED_BLOCK && !NF2_BROKEN(NF2_FAULT_LEAVES)) {

@@ -54,7 +54,8 @@ struct nf2_op {
         struct {
             uint16_t none[2];   /* the first one's length is 0 */
             uint32_t to;        /* of RANGE: entries of the map from the key on up to this
-                                   offset are removed */
+                                   offset are removed; above NF2_FILE_MAX: all from the key on,
+                                   whatever their keys are; NF2_NONE: those in one leaf */
         };
     };
     uint8_t own[6];
@@ -88,6 +89,14 @@ int nf2_ops_cover(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_op
  */
 void nf2_key_make(struct nf2_key *key, uint32_t id, uint8_t kind, uint32_t number);
 uint32_t nf2_key_value(const struct nf2_key *key);              /* the number at its end */
+
+/* Is the rest of a long name in front of the body: with such a key, or one behind a number? */
+static inline bool nf2_key_has_rest(const struct nf2_key *key)
+{
+    _Static_assert((NF2_NAME_KEY | 4u) == NF2_NAME_KEY + 4u && NF2_NAME_KEY + 4u == NF2_KEY_MAX,
+                   "one bit tells them apart");
+    return (key->length | 4u) == NF2_KEY_MAX;
+}
 
 /* Of the bytes only those that count. To another place. */
 void nf2_key_copy(struct nf2_key *to, const struct nf2_key *from);

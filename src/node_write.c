@@ -14,7 +14,8 @@ bool nf2_op_covers(const struct nf2_op *op, const struct nf2_key *key)
     int order = nf2_key_compare(key, op->key);
 
     return op->type != NF2_OP_RANGE ? order == 0 :
-           order >= 0 && key->id == op->key->id && key->length == 4 && nf2_key_value(key) < op->to;
+           order >= 0 && key->id == op->key->id &&
+           (op->to > NF2_FILE_MAX || (key->length == 4 && nf2_key_value(key) < op->to));
 }
 
 int nf2_ops_cover(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_op *ops,

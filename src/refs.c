@@ -75,7 +75,7 @@ int nf2_content_at(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *
     uint8_t rest;
 
     NF2_ASSERT(key->length <= NF2_KEY_MAX);
-    if (key->length < NF2_KEY_MAX) {
+    if (!nf2_key_has_rest(key)) {
         return 0;
     }
     NF2_TRY(nf2_span_read(fs, body, 0, &rest, 1));
@@ -164,7 +164,7 @@ int nf2_walked_barrier(nf2_t *fs, const struct nf2_op *ops, unsigned count)
         int order = nf2_key_compare(op->key, &fs->walk.cursor);
         if (op->type == NF2_OP_PUT && order < (int)fs->walk_behind) {
             /* behind the rest of the name, or fields where they lie: else the second is data */
-            bool front = op->key->length == NF2_KEY_MAX || op->body[0].position > NF2_COUNTED;
+            bool front = nf2_key_has_rest(op->key) || op->body[0].position > NF2_COUNTED;
             bool apart = front && op->body[1].length > 0;
             const struct nf2_key *key = apart ? &nf2_key_lowest : op->key;
             NF2_TRY(nf2_walked_body(fs, key, &op->body[apart]));

@@ -15,10 +15,12 @@
 /* Stores a piece; returns the place behind it. */
 uint8_t *nf2_piece_store(uint8_t *p, const struct nf2_piece *piece);
 
-/* Loads one, whose offset is known: the bytes that it takes, 0 if it is none: see nf2_not_a_piece. */
+/*
+ * Loads one, whose offset is known: the bytes that it takes, 0 if it is none: see nf2_not_a_piece.
+ */
 uint32_t nf2_piece_load(const nf2_t *fs, const uint8_t *p, uint32_t room, struct nf2_piece *piece);
 
-/* The error of what begins with this byte and is no piece: VERSION if this library knows no such. */
+/* The error of what begins with this byte and is no piece: VERSION where none begins so. */
 static inline int nf2_not_a_piece(uint32_t kind)
 {
     bool known = kind - NF2_PIECE_DATA <= NF2_PIECE_ZEROS - NF2_PIECE_DATA;

@@ -236,6 +236,7 @@ static int next_window(nf2_t *fs)
 static int orphan_step(nf2_t *fs)
 {
     uint32_t id, before = fs->changes;
+    struct nf2_key key;
     struct nf2_op op;
 
     /* a leaf may have to be written anew: first a walk looks for blocks */
@@ -247,7 +248,7 @@ static int orphan_step(nf2_t *fs)
     if (found > 0) {
         /* NOLINTNEXTLINE(clang-analyzer-*): find_orphan() sets it */
         nf2_op_range(&op, id, 0, NF2_FILE_MAX + 1u);
-        found = nf2_tree_first_part(fs, &op);
+        found = nf2_tree_first_part(fs, &op, &key);
         NF2_TRY(found);
         if (found == 0) {
             nf2_op_delete_orphan(&op, id);

@@ -66,15 +66,15 @@ int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count);
 
 /*
  * The same of one change that may reach over several leaves: not all or nothing, but it may be
- * repeated.
+ * repeated. `key`: memory for a key of a RANGE, see below.
  */
-int nf2_tree_apply(nf2_t *fs, struct nf2_op *op);
+int nf2_tree_apply(nf2_t *fs, struct nf2_op *op, struct nf2_key *key);
 
 /*
- * Makes a RANGE that part of it which lies in the first leaf with entries of it: 1, 0 if there is
- * none, or an error.
+ * Makes a RANGE that part of it which lies in the first leaf with entries of it; it begins with
+ * `key` then: 1, 0 if there is none, or an error.
  */
-int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range);
+int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range, struct nf2_key *key);
 
 /*
  * Changes of the node of this level at the end of a way (by level, as in a path) that

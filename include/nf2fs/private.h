@@ -28,7 +28,7 @@
 #define NF2_FREED_MAX 8u
 #define NF2_BAD_MAX 4u
 #define NF2_PIECES_MAX 3u               /* unsynced pieces of a file kept in its handle */
-#define NF2_KEY_MAX 24u
+#define NF2_KEY_MAX 28u
 #define NF2_LEVELS 8u
 #define NF2_HINTS 4u                    /* names of which the entry's place is known:
                                            half of them directories */

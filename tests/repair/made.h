@@ -20,7 +20,7 @@ enum { MADE_HEAD = 3, MADE_NEXT = 4, MADE_INNER = 5, MADE_LEAF = 6, MADE_OTHER =
 
 struct made_entry {
     uint32_t id;
-    uint8_t length, key[24];
+    uint8_t length, key[28];
     uint16_t body_length;
     uint8_t body[600];
 };

@@ -381,6 +381,111 @@ TEST(fields_in_the_checker)
     made_end(&made);
 }
 
+/* ---- keys ---------------------------------------------------------------------------------------- */
+
+#define ORPHAN 7u
+
+/* Entries of an id, in the tree or in a GROUP that waits. */
+static unsigned entries_of(struct volume *volume, uint32_t id)
+{
+    struct nf2_key key = {id, 0, {0}};
+    struct nf2_entry entry;
+    unsigned count = 0;
+
+    while (count < 1000 && nf2_tree_seek(&volume->fs, &key, NF2_ABOVE, &entry) > 0 && entry.key.id == id) {
+        nf2_key_copy(&key, &entry.key);
+        count++;
+    }
+    return count;
+}
+
+/* Keys of every length from 4 bytes on; those of 24 and 28 have the rest of a name in front. */
+static unsigned add_keys(struct made *made, uint32_t id)
+{
+    unsigned count = 0;
+
+    for (uint8_t length = 4; length <= 28; length++, count++) {
+        uint8_t key[28], body[12] = {3, 'a', 'b', 'c'};
+        bool rest = length == 24 || length == 28;
+        memset(key, 0x40 + 7 * length, sizeof key);
+        body[rest ? 4 : 0] = 0x21;
+        (void)made_add(made, id, key, length, body, 12);
+    }
+    return count;
+}
+
+/* What is left of an orphan, such as the changes of a transaction that was cut, is removed: in one leaf or in two. */
+TEST(orphan_with_keys_of_all_lengths)
+{
+    for (unsigned split = 0; split < 20; split++) {
+        struct made made;
+        struct volume volume;
+        made_begin(&made);
+        unsigned count = add_keys(&made, ORPHAN);
+        made.bound = split == 0 ? made.bound : made.entries - split;
+        CHECK_EQ(mounted(&volume, &made), NF2_OK);
+        CHECK_EQ(entries_of(&volume, ORPHAN), count + 1);
+        CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+        CHECK_EQ(use(&volume), NF2_OK);
+        CHECK_EQ(entries_of(&volume, ORPHAN), 0);
+        CHECK(reads(&volume));
+        CHECK(holds(&volume, "dir/inside", 1, 0) || size_of(&volume, "dir/inside", NULL) == NF2_OK);
+        CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
+        CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+        CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+        volume_down(&volume, true);
+        made_end(&made);
+    }
+}
+
+/* They stay where they are no orphan's; of a piece behind the rest of a name the blocks are in use. */
+TEST(keys_of_all_lengths)
+{
+    static const uint8_t piece[] = {3, 'a', 'b', 'c', 8, 60, 0, 0, 0, 0, 20};
+    static const uint8_t key[28] = "under a number: 28 bytes...";
+    struct made made;
+    struct volume volume;
+    uint8_t before[20];
+
+    made_begin(&made);
+    unsigned count = add_keys(&made, 9);
+    (void)made_add(&made, 9, key, 28, piece, sizeof piece);
+    made.bits[60 / 8] |= 1u << 60 % 8;
+    CHECK_EQ(mounted(&volume, &made), NF2_OK);
+    memcpy(before, vflash_memory(volume.flash) + 60 * MADE_BLOCK, sizeof before);
+    CHECK_EQ(use(&volume), NF2_OK);
+    CHECK_EQ(entries_of(&volume, 9), count + 1);
+    CHECK_MEM(vflash_memory(volume.flash) + 60 * MADE_BLOCK, before, sizeof before);
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+    made_end(&made);
+}
+
+/* A GROUP that waits and removes all of an id: readers see none of it, and a search ends, whatever the keys are. */
+TEST(all_of_an_id_in_a_group)
+{
+    for (unsigned number = 0; number < 3; number++) {
+        uint8_t group[16] = {2, 4, 0};
+        const uint8_t end[4] = {0, 0, 0, number == 0 ? 0x80 : 0x90};
+        struct made made;
+        struct volume volume;
+        made_begin(&made);
+        unsigned count = add_keys(&made, 9);
+        uint32_t n = 3 + made_key(group + 3, 9, "\0\0\0\0", number == 2 ? 3 : 4);
+        memcpy(group + n, end, sizeof end);
+        made_build(&made);
+        (void)made_record(&made, MADE_HEAD, 4, false, group, n + 4);
+        put_on_chip(&volume, &made);
+        CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+        CHECK_EQ(entries_of(&volume, 9), 0);
+        CHECK_EQ(use(&volume), number == 2 ? NF2_ERR_IO : NF2_OK);
+        CHECK_EQ(entries_of(&volume, 9), 0);
+        CHECK(count > 20);
+        volume_down(&volume, true);
+        made_end(&made);
+    }
+}
+
 int main(void)
 {
     RUN(nothing_new);
@@ -392,5 +497,8 @@ int main(void)
     RUN(fields_refused);
     RUN(fields_damaged);
     RUN(fields_in_the_checker);
+    RUN(orphan_with_keys_of_all_lengths);
+    RUN(keys_of_all_lengths);
+    RUN(all_of_an_id_in_a_group);
     return check_done();
 }

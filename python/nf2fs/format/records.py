@@ -14,6 +14,7 @@ from ..logs import Entry, u16, u24, u32, varint
 ANCHOR, HEAD, CHECKPOINT = 1, 1, 2
 SUPER, ROOT, NODE = "super", "root", "node"
 NAME_KEY, NAME_PART = 24, 20  # bytes of the key of a long name; of these the name's first ones
+RESTS = (NAME_KEY, NAME_KEY + 4)  # with keys of so many bytes the rest of a name is in front
 OPERATIONS = ("PUT", "DEL", "RANGE")
 FIELDS_BODY, CHILD_BODY = 5, 12
 FRAME = 6  # the type of a record in a block of frames: place 2, data
@@ -80,7 +81,7 @@ def take_body(key: Key, data: bytes) -> Body:
     if key.id == 0 and key.bytes and data[:1] != bytes([CHILD_BODY]):
         return Body("NONE")
     rest = b""
-    if len(key.bytes) == NAME_KEY and data[0] != CHILD_BODY:
+    if len(key.bytes) in RESTS and data[0] != CHILD_BODY:
         rest, data = data[1 : 1 + data[0]], data[1 + data[0] :]
     if key.id and data[0] == FIELDS_BODY:
         return behind_fields(key, data, rest)
