@@ -95,6 +95,9 @@ static bool take_record(const struct repair *r, const struct rep_record *record,
     const uint8_t *p = record->payload;
 
     state->epoch = record->epoch;
+    if (record->type == NF2_ROOT_VOLUME) {
+        return state->record != NULL && record->length <= NF2_VOLUME_BYTES_MAX;
+    }
     if (record->type == NF2_ROOT_GROUP && state->record != NULL &&
         record->length <= NF2_GROUP_BYTES_MAX) {
         state->odd_group = rep_state16(state, NF2_STATE_GROUP_AT) != 0;

@@ -51,11 +51,16 @@ enum {                          /* an anchor: words of 4 bytes */
 /* Records of the root log. */
 enum {
     NF2_ROOT_CHECKPOINT = 2,    /* all that a mount must know */
+    NF2_ROOT_VOLUME = 3,        /* fields of the volume */
     NF2_ROOT_GROUP = 4          /* operations on the tree: see group.c */
 };
-#define NF2_GROUP_BYTES_MAX 1000u       /* of the payload of a GROUP */
+#define NF2_GROUP_BYTES_MAX 1000u       /* of the payload of a GROUP, */
+#define NF2_VOLUME_BYTES_MAX 500u       /* and of a VOLUME */
 
-/* Changes in a GROUP: kind 1, bytes of the body 2, the key, the body. See group.c. */
+/*
+ * Changes in a GROUP: kind 1, bytes of the body 2, the key, the body. See group.c. Reserved: 3 OVER,
+ * 4 SHELF, 5 CLEAR.
+ */
 enum { NF2_GROUP_PUT = 0, NF2_GROUP_DEL = 1, NF2_GROUP_RANGE = 2 };
 
 /* CHECKPOINT: places of its fields. Two of them fit in a page of 256 bytes. */

@@ -48,22 +48,37 @@ static void turn_run(const struct run *run, uint8_t *at)
     }
 }
 
+/* Copies a record of the head into a new log: its place there, 0 if there is none. */
+static NF2_APART uint16_t copy(nf2_t *fs, struct nf2_writer *writer, unsigned type, uint32_t at,
+                               uint32_t length)
+{
+    struct nf2_span body = nf2_span_at(fs->root_head, at, 2, length);
+
+    if (at == 0) {
+        return 0;
+    }
+    at = nf2_writer_open(fs, writer, type, length);
+    nf2_writer_span(fs, writer, &body);
+    nf2_writer_close(fs, writer);
+    return (uint16_t)at;
+}
+
 /*
  * Appends one to the log in a block, which is the head from then on; where that fails the head
- * stays, and what waits in it is read there. In a new log a GROUP that waits goes along: the block
- * that it was in may be the next one, as the only one that is known to be free. The CHECKPOINT
- * names none then: the copy behind it counts.
+ * stays, and what waits in it is read there. In a new log the VOLUME goes along, and a GROUP that
+ * waits: the block that it was in may be the next one, as the only one that is known to be free.
+ * The CHECKPOINT names none then: the copy behind it counts.
  */
 static int write_state(nf2_t *fs, uint32_t block)
 {
-    uint32_t at = fs->group_at;
+    uint32_t at = fs->group_at, volume_at = fs->root.volume_at;
     struct nf2_writer writer;
 
     NF2_ASSERT(fs->bads <= NF2_BAD_MAX && fs->root_node < fs->blocks && fs->epoch != 0);
     fs->root.id_limit = fs->root.next_id + (fs->clean ? 0 : IDS_AHEAD);
     nf2_writer_begin(&writer, block, fs->root_end);
     if (block != fs->root_head) {
-        writer.more = at != 0;
+        writer.more = at + volume_at != 0;
         fs->group_at = 0;
     }
     (void)nf2_writer_open(fs, &writer, NF2_ROOT_CHECKPOINT, NF2_STATE_BYTES);
@@ -79,23 +94,20 @@ static int write_state(nf2_t *fs, uint32_t block)
     }
     nf2_writer_close(fs, &writer);
     if (writer.more) {
-        struct nf2_span body = nf2_span_at(fs->root_head, at, 2, fs->root.group_bytes);
+        writer.more = at != 0;
+        fs->root.volume_at = copy(fs, &writer, NF2_ROOT_VOLUME, volume_at, fs->root.volume_bytes);
         writer.more = false;
-        fs->group_at = (uint16_t)nf2_writer_open(fs, &writer, NF2_ROOT_GROUP, body.length);
-        nf2_writer_span(fs, &writer, &body);
-        nf2_writer_close(fs, &writer);
+        fs->group_at = copy(fs, &writer, NF2_ROOT_GROUP, at, fs->root.group_bytes);
     }
     int result = nf2_journal_end(fs, &writer);
     if (result < 0) {
         fs->group_at = (uint16_t)at;
+        fs->root.volume_at = (uint16_t)volume_at;
     } else {
         fs->root_head = block;
     }
     return result;
 }
-
-#define STATE_LENGTH (NF2_RECORD_OVERHEAD + NF2_STATE_BYTES)
-#define GROUP_LENGTH_MAX (NF2_RECORD_OVERHEAD + NF2_GROUP_BYTES_MAX)
 
 /* Takes the one at a place of the head. */
 static int read_state(nf2_t *fs, uint32_t place)
@@ -181,15 +193,23 @@ int nf2_journal_read(nf2_t *fs)
     NF2_ASSERT(fs->root_head < fs->blocks && fs->epoch == 0);
     NF2_TRY(find_head(fs));
     nf2_scan_begin(&scan, fs->root_head);
-    /* the last CHECKPOINT counts, and a GROUP behind it, or the last one in front if it says so */
+    /*
+     * the last CHECKPOINT counts, and a GROUP behind it, or the last one in front if it says so; and
+     * the last VOLUME
+     */
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
-        bool group = state != 0 && record.type == NF2_ROOT_GROUP;
-        bool valid = group ? record.length <= GROUP_LENGTH_MAX :
-                     record.type == NF2_ROOT_CHECKPOINT && record.length == STATE_LENGTH;
-        NF2_TRY(valid ? NF2_OK : NF2_ERR_CORRUPT);
+        uint16_t bytes = (uint16_t)(record.length - NF2_RECORD_OVERHEAD);
+        bool group = record.type == NF2_ROOT_GROUP, volume = record.type == NF2_ROOT_VOLUME;
+        bool valid = group || volume ?
+                     state != 0 && bytes <= (group ? NF2_GROUP_BYTES_MAX : NF2_VOLUME_BYTES_MAX) :
+                     record.type == NF2_ROOT_CHECKPOINT && bytes == NF2_STATE_BYTES;
+        NF2_TRY(record.type > NF2_ROOT_GROUP ? NF2_ERR_VERSION : valid ? NF2_OK : NF2_ERR_CORRUPT);
         if (group) {
             group_at = record.offset;
-            fs->root.group_bytes = (uint16_t)(record.length - NF2_RECORD_OVERHEAD);
+            fs->root.group_bytes = bytes;
+        } else if (volume) {
+            fs->root.volume_at = record.offset;
+            fs->root.volume_bytes = bytes;
         } else {
             state = record.offset;
         }
@@ -199,6 +219,10 @@ int nf2_journal_read(nf2_t *fs)
         return NF2_ERR_CORRUPT;
     }
     NF2_TRY(read_state(fs, state));
+    if (fs->root.volume_bytes > 0) { /* the tag of the first field */
+        NF2_TRY(nf2_record_read(fs, fs->root_head, fs->root.volume_at, 2, &fs->root.classes, 1));
+        NF2_TRY((fs->root.classes & NF2_FIELD_REFUSE) != 0 ? NF2_ERR_VERSION : NF2_OK);
+    }
     bool last = fs->group_at == group_at && group_at < state;
     NF2_TRY(fs->group_at == 0 || last ? NF2_OK : NF2_ERR_CORRUPT);
     if (group_at > state) {

@@ -243,6 +243,7 @@ static int do_mount(nf2_t *fs)
     NF2_TRY(usable(fs, fs->root_next));
     bool waits = fs->group_at != 0 && !NF2_BROKEN(NF2_FAULT_REDO);
     fs->group_busy = waits ? NF2_GROUP_LATER : NF2_GROUP_NONE;
+    NF2_TRY(waits ? nf2_group_known(fs) : NF2_OK);
     fs->mark_window = fs->now_window;
     memset(fs->space.left, 0xFF, sizeof fs->space.left);
     fs->walk.stock = nf2_alloc_stock(fs);
@@ -367,6 +368,11 @@ int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags)
     }
     NF2_TRY(nf2_mount_rdonly(fs, config));
     if (flags == NF2_MOUNT_RDWR) {
+        if ((fs->root.classes & NF2_FIELD_READ) != 0) {
+            fs->mounted = false;
+            fs->config = NULL;
+            return NF2_ERR_VERSION;
+        }
         fs->writing = &writing;
         fs->read_only = false;
     }

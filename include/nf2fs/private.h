@@ -73,6 +73,10 @@ struct nf2_root {               /* journal.c: the root log, and what it keeps fo
     uint16_t unclean_mounts;    /* a run */
     uint16_t bad[NF2_BAD_MAX];  /* bad blocks that are in no entry yet */
     uint16_t group_bytes;       /* of the changes in the GROUP */
+    uint16_t volume_at;         /* where a VOLUME lies in the head block; 0: there is none */
+    uint16_t volume_bytes;      /* of its fields */
+    uint8_t classes;            /* NF2_FIELD_REFUSE and NF2_FIELD_READ, of the first field; of the
+                                   other bits none counts */
     uint32_t super_sequence;
     uint32_t next_id;
     uint16_t super_end[3];      /* of each super block: where its next ANCHOR goes;

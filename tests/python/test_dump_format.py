@@ -108,6 +108,14 @@ def test_fields_are_said():
     assert records.read(records.NODE, logs.Entry(2, 0, 2, 0, False, short)).name == "type 2"
 
 
+def test_fields_of_a_volume_are_said():
+    one = records.read(records.ROOT, logs.Entry(2, 0, 3, 0, False, b"\x31\2ab\1\0"))
+    assert (one.name, one.text) == ("VOLUME", "fields 0x31: 2 bytes, 0x01: 0 bytes")
+    assert one.fields["fields"] == [[0x31, "6162"], [1, ""]]
+    assert records.read(records.ROOT, logs.Entry(2, 0, 3, 0, False, b"")).text == "no fields"
+    assert records.read(records.ROOT, logs.Entry(2, 0, 3, 0, False, b"\1\2a")).name == "type 3"
+
+
 @pytest.mark.parametrize("log", records.READERS)
 def test_a_record_that_is_too_short_is_not_read(log):
     source = random.Random(1)

@@ -38,11 +38,38 @@ uint32_t made_crc(uint32_t crc, const void *data, uint32_t length)
     return crc;
 }
 
+/* A record that does not fit in a page, from the beginning of one on. */
+static uint32_t long_record(struct made *made, uint32_t block, uint8_t type, bool more, const void *payload, uint32_t length)
+{
+    static uint8_t record[MADE_BLOCK];
+    uint32_t page = (made->end[block] + MADE_PAGE - 1) & ~(MADE_PAGE - 1), at = page, all = length + 6;
+    uint8_t *p = made->bytes + block * MADE_BLOCK, head[2];
+
+    put16(head, made->epoch);
+    put16(record, (uint32_t)type << 13 | (more ? 0x1000u : 0) | all);
+    memcpy(record + 2, payload, length);
+    put32(record + 2 + length, ~made_crc(made_crc(0xFFFFFFFFu, head, 2), record, 2 + length));
+    for (uint32_t done = 0; done < all; at += MADE_PAGE) {
+        uint32_t front = done == 0 ? 2 : 4, n = all - done < MADE_PAGE - front ? all - done : MADE_PAGE - front;
+        put16(p + at, made->epoch);
+        if (done > 0) {
+            put16(p + at + 2, 4); /* it goes on here */
+        }
+        memcpy(p + at + front, record + done, n);
+        made->end[block] = at + front + n;
+        done += n;
+    }
+    return page + 2;
+}
+
 uint32_t made_record(struct made *made, uint32_t block, uint8_t type, bool more, const void *payload, uint32_t length)
 {
     uint32_t at = made->end[block], all = length + 6;
     uint8_t *p = made->bytes + block * MADE_BLOCK;
 
+    if (all + 2 > MADE_PAGE) {
+        return long_record(made, block, type, more, payload, length);
+    }
     if (at % MADE_PAGE != 0 && at % MADE_PAGE + all > MADE_PAGE) {
         at += MADE_PAGE - at % MADE_PAGE;
     }

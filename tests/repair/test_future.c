@@ -486,6 +486,226 @@ TEST(all_of_an_id_in_a_group)
     }
 }
 
+/* ---- the root log -------------------------------------------------------------------------------- */
+
+/* The image with this record behind its CHECKPOINT, on a chip. */
+static void with_record(struct volume *volume, struct made *made, uint8_t type, const void *payload, uint32_t length)
+{
+    made_begin(made);
+    made_build(made);
+    (void)made_record(made, MADE_HEAD, type, false, payload, length);
+    put_on_chip(volume, made);
+}
+
+/* Is this the VOLUME of the head? One without fields where `length` is 0. */
+static bool has_volume(struct volume *volume, const void *fields, uint32_t length)
+{
+    uint8_t read[600];
+    const struct nf2_root *root = &volume->fs.root;
+
+    return root->volume_at != 0 && root->volume_bytes == length &&
+           nf2_record_read(&volume->fs, volume->fs.root_head, root->volume_at, 2, read, length) == NF2_OK &&
+           memcmp(read, fields, length) == 0;
+}
+
+/* Turns of the log, mounts and cuts: the fields of a volume are there behind each. A GROUP that waits is, too. */
+static void carry_volume(const void *fields, uint32_t length)
+{
+    struct made made;
+    struct volume volume;
+    uint32_t heads = 0;
+
+    with_record(&volume, &made, 3, fields, length);
+    CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+    for (uint32_t round = 0; round < 60; round++) {
+        uint32_t head = volume.fs.root_head;
+        CHECK(has_volume(&volume, fields, length));
+        for (uint32_t i = 0; i < 40; i++) {
+            CHECK_EQ(put(&volume, i % 2 ? "new" : "newer", 2000 + i, round), NF2_OK);
+        }
+        CHECK(has_volume(&volume, fields, length));
+        heads += head != volume.fs.root_head;
+        CHECK_EQ(volume_again(&volume, round % 3 > 0), NF2_OK);
+        made_build(&made);
+        memcpy(made.bytes, vflash_memory(volume.flash), MADE_BLOCKS * MADE_BLOCK);
+        struct repair *repair = repair_open(made.bytes, &geometry);
+        CHECK(repair != NULL && repair_wrong(repair) == 0);
+        repair_close(repair);
+    }
+    CHECK(heads > 10);
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+    made_end(&made);
+}
+
+TEST(volume_carried)
+{
+    uint8_t most[NF2_VOLUME_BYTES_MAX] = {0x3F, 246, 1, 2, 3};
+
+    carry_volume("\x20\2ab\1\5label", 11);
+    carry_volume("", 0);
+    most[248] = 0x21;
+    most[249] = 250;
+    carry_volume(most, sizeof most);
+}
+
+/* Power goes off in each program of a turn: the fields are there, in the old head or in the new one. */
+TEST(volume_in_cut_turns)
+{
+    static const uint8_t fields[300] = {0x2F, 250, 7, 8, 9, [252] = 0x20, [253] = 46};
+    unsigned turns = 0;
+
+    for (unsigned operation = 1; operation < 400; operation++) {
+        struct vflash_cut cut = {.operation = operation, .byte = operation * 37 % 200, .last_byte_mask = 0x3C, .seed = operation};
+        struct made made;
+        struct volume volume;
+        with_record(&volume, &made, 3, fields, sizeof fields);
+        CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+        uint32_t head = volume.fs.root_head;
+        for (uint32_t i = 0; i < 900 && volume.fs.root_end < MADE_BLOCK - 256; i++) { /* until the log is nearly full */
+            CHECK_EQ(put(&volume, "old", 3000, i), NF2_OK);
+        }
+        CHECK_EQ(volume.fs.root_head, head);
+        vflash_cut_at(volume.flash, &cut);
+        for (uint32_t i = 0; i < 100 && put(&volume, "new", 3000, i) == NF2_OK; i++) {
+        }
+        vflash_cut_at(volume.flash, NULL);
+        vflash_power_on(volume.flash);
+        CHECK_EQ(volume_again(&volume, false), NF2_OK);
+        CHECK(has_volume(&volume, fields, sizeof fields));
+        turns += head != volume.fs.root_head;
+        CHECK(reads(&volume));
+        volume_down(&volume, true);
+        made_end(&made);
+    }
+    printf("cuts behind a turn: %u\n", turns);
+    CHECK(turns > 5);
+}
+
+/* A log that is full, with a GROUP that waits: it turns before that is applied, and both go along. */
+TEST(volume_and_group)
+{
+    static const uint8_t fields[] = {0x31, 2, 'o', 'k'};
+    uint8_t group[32], older[200] = {0x31, 198};
+    uint32_t n = 3 + made_key(group + 3, 1, "one", 3);
+    struct made made;
+    struct volume volume;
+
+    memcpy(group, "\0\6\0", 3);
+    memcpy(group + n, "\2hello", 6);
+    with_record(&volume, &made, 3, older, sizeof older);
+    while (made.end[MADE_HEAD] < MADE_BLOCK - 400) {
+        (void)made_record(&made, MADE_HEAD, 3, false, older, sizeof older);
+    }
+    (void)made_record(&made, MADE_HEAD, 3, false, fields, sizeof fields);
+    (void)made_record(&made, MADE_HEAD, 4, false, group, n + 6);
+    (void)made_record(&made, MADE_HEAD, 3, false, older, sizeof older);
+    (void)made_record(&made, MADE_HEAD, 3, false, fields, sizeof fields);
+    memcpy(vflash_memory(volume.flash), made.bytes, MADE_BLOCKS * MADE_BLOCK);
+    CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+    CHECK(has_volume(&volume, fields, sizeof fields));
+    CHECK_EQ(size_of(&volume, "one", NULL), NF2_OK);
+    struct vflash_checkpoint *whole = vflash_save(volume.flash);
+    for (unsigned operation = 1; operation < 20; operation++) {
+        struct vflash_cut cut = {.operation = operation, .byte = operation * 91 % 256, .last_byte_mask = 0x0F, .seed = operation};
+        vflash_cut_at(volume.flash, &cut);
+        (void)put(&volume, "two", 10, 1);
+        vflash_cut_at(volume.flash, NULL);
+        vflash_power_on(volume.flash);
+        CHECK_EQ(volume_again(&volume, false), NF2_OK);
+        CHECK(has_volume(&volume, fields, sizeof fields));
+        CHECK_EQ(size_of(&volume, "one", NULL), NF2_OK);
+        CHECK(operation < 8 || volume.fs.root_head != MADE_HEAD);
+        CHECK_EQ(put(&volume, "two", 10, 1), NF2_OK);
+        CHECK(has_volume(&volume, fields, sizeof fields));
+        CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
+        vflash_restore(volume.flash, whole);
+        CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+    }
+    vflash_release(whole);
+    volume_down(&volume, true);
+    made_end(&made);
+}
+
+/* The last whole one counts. */
+TEST(volume_replaced)
+{
+    struct made made;
+    struct volume volume;
+
+    with_record(&volume, &made, 3, "\x41\1x", 3);
+    (void)made_record(&made, MADE_HEAD, 3, false, "\x31\2xy", 4);
+    memcpy(vflash_memory(volume.flash), made.bytes, MADE_BLOCKS * MADE_BLOCK);
+    uint32_t at = made_record(&made, MADE_HEAD, 3, false, "\x81\1x", 3); /* and one of which the end is missing */
+    memcpy(vflash_memory(volume.flash) + MADE_HEAD * MADE_BLOCK + at, made.bytes + MADE_HEAD * MADE_BLOCK + at, 6);
+    CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+    CHECK(has_volume(&volume, "\x31\2xy", 4));
+    volume_down(&volume, true);
+    made_end(&made);
+}
+
+/* What a mount for reading, and one for writing, say of a record of this type; nothing is programmed. */
+static void expect_mounts(uint8_t type, const void *payload, uint32_t length, int reading, int writing)
+{
+    struct made made;
+    struct volume volume;
+    unsigned long wrong = check_state.failures;
+
+    with_record(&volume, &made, type, payload, length);
+    CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDONLY), reading);
+    CHECK(reading != NF2_OK || reads(&volume));
+    if (reading == NF2_OK) {
+        CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
+    }
+    CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), writing);
+    CHECK(writing == NF2_OK || nf2_unmount(&volume.fs) == NF2_ERR_INVAL); /* it is not mounted */
+    CHECK_EQ(chip_changes(volume.flash), 0);
+    if (check_state.failures != wrong) {
+        printf("  type %u, first byte %u\n", type, length > 0 ? *(const uint8_t *)payload : 0u);
+    }
+    volume_down(&volume, false);
+    made_end(&made);
+}
+
+TEST(classes_of_the_volume)
+{
+    for (unsigned tag = 1; tag < 256; tag++) {
+        const uint8_t fields[] = {(uint8_t)tag, 2, 0xC0, 0xFF, 0x01, 0};
+        expect_mounts(3, fields, sizeof fields, tag >= 0x80 ? NF2_ERR_VERSION : NF2_OK, tag >= 0x40 ? NF2_ERR_VERSION : NF2_OK);
+    }
+}
+
+TEST(types_of_the_root_log)
+{
+    uint8_t bytes[1001] = {0};
+
+    for (uint8_t type = 5; type < 8; type++) {
+        expect_mounts(type, "anything", 8, NF2_ERR_VERSION, NF2_ERR_VERSION);
+    }
+    expect_mounts(1, "anything", 8, NF2_ERR_CORRUPT, NF2_ERR_CORRUPT);
+    expect_mounts(3, bytes, 500, NF2_OK, NF2_OK);
+    expect_mounts(3, bytes, 501, NF2_ERR_CORRUPT, NF2_ERR_CORRUPT);
+    expect_mounts(4, bytes, 1001, NF2_ERR_CORRUPT, NF2_ERR_CORRUPT);
+}
+
+/* A change of a kind that is not known, behind one that is: nothing is applied. */
+TEST(kinds_of_a_group)
+{
+    for (unsigned kind = 0; kind < 256; kind++) {
+        uint8_t group[64];
+        uint32_t n = 3 + made_key(group + 3, 1, "one", 3);
+        memcpy(group, "\0\6\0", 3);
+        memcpy(group + n, "\2hello", 6);
+        n += 6;
+        group[n] = (uint8_t)kind;
+        group[n + 1] = 4;
+        group[n + 2] = 0;
+        n += 3 + made_key(group + n + 3, 8, "\0\0\0\0", 4);
+        memcpy(group + n, "\12\1\0\0", 4);
+        expect_mounts(4, group, n + 4, kind > 2 ? NF2_ERR_VERSION : NF2_OK, kind > 2 ? NF2_ERR_VERSION : NF2_OK);
+    }
+}
+
 int main(void)
 {
     RUN(nothing_new);
@@ -500,5 +720,12 @@ int main(void)
     RUN(orphan_with_keys_of_all_lengths);
     RUN(keys_of_all_lengths);
     RUN(all_of_an_id_in_a_group);
+    RUN(volume_carried);
+    RUN(volume_in_cut_turns);
+    RUN(volume_and_group);
+    RUN(volume_replaced);
+    RUN(classes_of_the_volume);
+    RUN(types_of_the_root_log);
+    RUN(kinds_of_a_group);
     return check_done();
 }

@@ -102,14 +102,23 @@ def take_body(key: Key, data: bytes) -> Body:
     return Body(piece.kind, piece.text, (piece,))
 
 
-def behind_fields(key: Key, data: bytes, rest: bytes) -> Body:
-    """The content that fields stand in front of."""
-    length, fields, at = 2 + data[1], [], 2
-    while at < length:
+def take_fields(data: bytes) -> list[tuple[int, bytes]]:
+    """Tags and bytes."""
+    fields, at = [], 0
+    while at < len(data):
         fields.append((data[at], data[at + 2 : at + 2 + data[at + 1]]))
         at += 2 + data[at + 1]
-    if at > length or length >= len(data):
+    if at > len(data):
         raise IndexError
+    return fields
+
+
+def behind_fields(key: Key, data: bytes, rest: bytes) -> Body:
+    """The content that fields stand in front of."""
+    length = 2 + data[1]
+    if length >= len(data):
+        raise IndexError
+    fields = take_fields(data[2:length])
     body = take_body(Key(key.id, b""), data[length:])  # the rest of a long name is not there
     tags = ", ".join(f"{tag:#04x}" for tag, _ in fields) or "none since the content changed"
     return replace(
@@ -226,6 +235,16 @@ def operations(data: bytes) -> list[Said]:
     return found
 
 
+def _volume(data: bytes) -> Said:
+    found = take_fields(data)
+    text = ", ".join(f"{tag:#04x}: {len(data)} bytes" for tag, data in found)
+    return Said(
+        "VOLUME",
+        f"fields {text}" if found else "no fields",
+        {"fields": [[tag, data.hex()] for tag, data in found]},
+    )
+
+
 def _group(data: bytes) -> Said:
     found = operations(data)
     fields = {"operations": [{"type": one.name} | one.fields for one in found]}
@@ -268,7 +287,7 @@ def _rename(data: bytes) -> Said:
 
 READERS: dict[str, Readers] = {
     SUPER: {ANCHOR: (28, _anchor)},
-    ROOT: {CHECKPOINT: (CHECKPOINT_BYTES, _checkpoint), 4: (0, _group)},
+    ROOT: {CHECKPOINT: (CHECKPOINT_BYTES, _checkpoint), 3: (0, _volume), 4: (0, _group)},
     NODE: {
         HEAD: (9, _node_head),
         2: (2, _put),
