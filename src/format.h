@@ -58,8 +58,8 @@ enum {
 #define NF2_VOLUME_BYTES_MAX 500u       /* and of a VOLUME */
 
 /*
- * Changes in a GROUP: kind 1, bytes of the body 2, the key, the body. See group.c. Reserved: 3 OVER,
- * 4 SHELF, 5 CLEAR.
+ * Changes in a GROUP: kind 1, bytes of the body 2, the key, the body. See group.c. Reserved:
+ * 3 OVER, 4 SHELF, 5 CLEAR.
  */
 enum { NF2_GROUP_PUT = 0, NF2_GROUP_DEL = 1, NF2_GROUP_RANGE = 2 };
 

@@ -187,41 +187,45 @@ int nf2_journal_read(nf2_t *fs)
     struct nf2_scan scan;
     struct nf2_record record;
     uint32_t anchored = fs->root_head, state = 0, group_at = 0;
+    struct nf2_root *root = &fs->root;
     uint16_t anchor = fs->root_end; /* the epoch of its page */
     int found;
 
+    NF2_NEAR(root);
     NF2_ASSERT(fs->root_head < fs->blocks && fs->epoch == 0);
     NF2_TRY(find_head(fs));
     nf2_scan_begin(&scan, fs->root_head);
     /*
-     * the last CHECKPOINT counts, and a GROUP behind it, or the last one in front if it says so; and
-     * the last VOLUME
+     * the last CHECKPOINT counts, and a GROUP behind it, or the last one in front if it says so;
+     * and the last VOLUME
      */
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
-        uint16_t bytes = (uint16_t)(record.length - NF2_RECORD_OVERHEAD);
-        bool group = record.type == NF2_ROOT_GROUP, volume = record.type == NF2_ROOT_VOLUME;
-        bool valid = group || volume ?
-                     state != 0 && bytes <= (group ? NF2_GROUP_BYTES_MAX : NF2_VOLUME_BYTES_MAX) :
-                     record.type == NF2_ROOT_CHECKPOINT && bytes == NF2_STATE_BYTES;
-        NF2_TRY(record.type > NF2_ROOT_GROUP ? NF2_ERR_VERSION : valid ? NF2_OK : NF2_ERR_CORRUPT);
-        if (group) {
-            group_at = record.offset;
-            fs->root.group_bytes = bytes;
-        } else if (volume) {
-            fs->root.volume_at = record.offset;
-            fs->root.volume_bytes = bytes;
-        } else {
-            state = record.offset;
+        uint32_t bytes = record.length - NF2_RECORD_OVERHEAD, most = NF2_GROUP_BYTES_MAX;
+        if (record.type > NF2_ROOT_GROUP) {
+            return NF2_ERR_VERSION;
         }
+        if (record.type == NF2_ROOT_CHECKPOINT) {
+            state = bytes == NF2_STATE_BYTES ? record.offset : 0;
+        } else if (record.type == NF2_ROOT_GROUP) {
+            group_at = record.offset;
+            root->group_bytes = (uint16_t)bytes;
+        } else if (record.type != NF2_ROOT_VOLUME) {
+            state = 0;
+        } else {
+            most = NF2_VOLUME_BYTES_MAX;
+            root->volume_at = record.offset;
+            root->volume_bytes = (uint16_t)bytes;
+        }
+        NF2_TRY(state != 0 && bytes <= most ? NF2_OK : NF2_ERR_CORRUPT);
     }
     NF2_TRY(found);
     if (state == 0 || scan.damaged) {
         return NF2_ERR_CORRUPT;
     }
     NF2_TRY(read_state(fs, state));
-    if (fs->root.volume_bytes > 0) { /* the tag of the first field */
-        NF2_TRY(nf2_record_read(fs, fs->root_head, fs->root.volume_at, 2, &fs->root.classes, 1));
-        NF2_TRY((fs->root.classes & NF2_FIELD_REFUSE) != 0 ? NF2_ERR_VERSION : NF2_OK);
+    if (root->volume_bytes > 0) { /* the tag of the first field */
+        NF2_TRY(nf2_record_read(fs, fs->root_head, root->volume_at, 2, &root->classes, 1));
+        NF2_TRY((root->classes & NF2_FIELD_REFUSE) != 0 ? NF2_ERR_VERSION : NF2_OK);
     }
     bool last = fs->group_at == group_at && group_at < state;
     NF2_TRY(fs->group_at == 0 || last ? NF2_OK : NF2_ERR_CORRUPT);

@@ -18,12 +18,12 @@ void nf2_piece_part(const nf2_t *fs, struct nf2_piece *piece, uint32_t skip, uin
 /* Loads the piece that an entry holds. */
 static int load(nf2_t *fs, const struct nf2_entry *entry, struct nf2_piece *piece)
 {
-    uint8_t bytes[NF2_PIECE_BYTES] = {NF2_PIECE_DATA};
+    uint8_t bytes[NF2_PIECE_BYTES];
     uint32_t room = nf2_min(entry->body.length, sizeof bytes);
 
     NF2_TRY(nf2_body_read(fs, entry, 0, bytes, room));
     piece->offset = nf2_key_value(&entry->key);
-    return nf2_piece_load(fs, bytes, room, piece) != 0 ? NF2_OK : nf2_not_a_piece(bytes[0]);
+    return nf2_piece_load(fs, bytes, room, piece);
 }
 
 /* End of a piece that nothing follows: frames go as far as they go. */

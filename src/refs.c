@@ -26,18 +26,21 @@ static bool piece_valid(const nf2_t *fs, const struct nf2_piece *piece, uint32_t
     return piece->kind != NF2_PIECE_DATA || (piece->length > 0 && piece->length <= room);
 }
 
-uint32_t nf2_piece_load(const nf2_t *fs, const uint8_t *p, uint32_t room, struct nf2_piece *piece)
+int nf2_piece_load(const nf2_t *fs, const uint8_t *p, uint32_t room, struct nf2_piece *piece)
 {
     uint32_t at = 1, block = 0, within = 0;
 
-    if (room < 2 || p[0] < NF2_PIECE_DATA || p[0] > NF2_PIECE_ZEROS) {
-        return 0;
+    if (room < 2) {
+        return NF2_ERR_IO;
+    }
+    if (p[0] < NF2_PIECE_DATA || p[0] > NF2_PIECE_ZEROS) {
+        return NF2_ERR_VERSION;
     }
     piece->kind = p[0];
     if (p[0] != NF2_PIECE_ZEROS) {
         at = p[0] == NF2_PIECE_FRAMES ? 8 : 6;
         if (room <= at) {
-            return 0;
+            return NF2_ERR_IO;
         }
         block = nf2_get24(p + 1);
         within = p[0] == NF2_PIECE_FRAMES ? piece->offset - nf2_get32(p + 4) : nf2_get16(p + 4);
@@ -46,7 +49,7 @@ uint32_t nf2_piece_load(const nf2_t *fs, const uint8_t *p, uint32_t room, struct
     piece->block = (uint16_t)block;
     piece->within = (uint16_t)within;
     piece->open = piece->kind == NF2_PIECE_FRAMES && piece->length == 0;
-    return used != 0 && piece_valid(fs, piece, block, within) ? at + used : 0;
+    return used != 0 && piece_valid(fs, piece, block, within) ? (int)(at + used) : NF2_ERR_IO;
 }
 
 uint32_t nf2_piece_blocks(const nf2_t *fs, const struct nf2_piece *piece)
@@ -112,7 +115,7 @@ int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *
     if (kind == NF2_BODY_LIST) {
         refs->at = 1;
         refs->offset = 0;
-    } else if (nf2_not_a_piece(kind) == NF2_ERR_VERSION) {
+    } else if (kind - NF2_PIECE_DATA > NF2_PIECE_ZEROS - NF2_PIECE_DATA) {
         bool none = kind < 32 ? (NF2_BODIES_WITHOUT >> kind & 1u) != 0 : kind < 0x40;
         return none ? NF2_OK : closed(fs, NF2_ERR_VERSION);
     }
@@ -127,10 +130,9 @@ int nf2_refs_next(nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece)
         return 0;
     }
     piece->offset = refs->offset;
-    uint32_t used = nf2_piece_load(fs, refs->bytes + refs->at, (uint32_t)refs->length - refs->at,
-                                   piece);
-    if (used == 0) {
-        return closed(fs, nf2_not_a_piece(refs->bytes[refs->at]));
+    int used = nf2_piece_load(fs, refs->bytes + refs->at, (uint32_t)refs->length - refs->at, piece);
+    if (used < 0) {
+        return closed(fs, used);
     }
     refs->offset += piece->length;
     refs->at = (uint8_t)(refs->at + used);

@@ -16,16 +16,10 @@
 uint8_t *nf2_piece_store(uint8_t *p, const struct nf2_piece *piece);
 
 /*
- * Loads one, whose offset is known: the bytes that it takes, 0 if it is none: see nf2_not_a_piece.
+ * Loads one, whose offset is known: the bytes that it takes, or an error: VERSION where this
+ * library knows no piece that begins so.
  */
-uint32_t nf2_piece_load(const nf2_t *fs, const uint8_t *p, uint32_t room, struct nf2_piece *piece);
-
-/* The error of what begins with this byte and is no piece: VERSION where none begins so. */
-static inline int nf2_not_a_piece(uint32_t kind)
-{
-    bool known = kind - NF2_PIECE_DATA <= NF2_PIECE_ZEROS - NF2_PIECE_DATA;
-    return known ? NF2_ERR_IO : NF2_ERR_VERSION;
-}
+int nf2_piece_load(const nf2_t *fs, const uint8_t *p, uint32_t room, struct nf2_piece *piece);
 
 int nf2_span_read(nf2_t *fs, const struct nf2_span *span, uint32_t at, void *data, uint32_t length);
 

@@ -683,6 +683,7 @@ TEST(types_of_the_root_log)
         expect_mounts(type, "anything", 8, NF2_ERR_VERSION, NF2_ERR_VERSION);
     }
     expect_mounts(1, "anything", 8, NF2_ERR_CORRUPT, NF2_ERR_CORRUPT);
+    expect_mounts(1, "", 0, NF2_ERR_CORRUPT, NF2_ERR_CORRUPT);
     expect_mounts(3, bytes, 500, NF2_OK, NF2_OK);
     expect_mounts(3, bytes, 501, NF2_ERR_CORRUPT, NF2_ERR_CORRUPT);
     expect_mounts(4, bytes, 1001, NF2_ERR_CORRUPT, NF2_ERR_CORRUPT);
