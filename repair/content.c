@@ -114,14 +114,26 @@ static bool is_frame(const struct rep_record *record)
     return record->type == NF2_FRAME && record->length >= 2;
 }
 
-/* Where a block's frames are damaged, 0: nowhere. Each begins where the one before ends. */
-static uint32_t frames_damage(const struct rep_log *log)
+static bool is_head(const struct repair *r, const struct rep_record *record)
+{
+    return record->type == NF2_FRAMES_HEAD && record->length == NF2_FRAMES_HEAD_BYTES &&
+           record->payload[0] == 'F' && rep_get32(record->payload + 5) == r->volume_id;
+}
+
+/*
+ * Where a block's frames are damaged, 0: nowhere. The first record is their head; each frame begins
+ * where the one before ends.
+ */
+static uint32_t frames_damage(const struct repair *r, const struct rep_log *log)
 {
     uint32_t end = 0;
 
     for (size_t i = 0; i < log->whole && log->damage == 0; i++) {
         const struct rep_record *record = &log->records.list[i];
-        if (!is_frame(record) || rep_get16(record->payload) != end) {
+        if (i == 0 && is_head(r, record)) {
+            continue;
+        }
+        if (i == 0 || !is_frame(record) || rep_get16(record->payload) != end) {
             return record->at;
         }
         end += record->length - 2u;
@@ -138,7 +150,7 @@ static const struct rep_log *read_frames(struct reading *f, uint32_t block)
     /* a failed write ends a block's use */
     r->state.clean = clean && !rep_on_record(r, block, REP_BAD);
     const struct rep_log *log = rep_log_read(r, block, false);
-    uint32_t damage = frames_damage(log);
+    uint32_t damage = frames_damage(r, log);
     if (damage == 0 && log->whole == 0) {
         rep_find(r, REPAIR_FRAMES, block, 0, 0, f->id, "There is no valid frame in this block.");
     } else {

@@ -29,7 +29,11 @@
 #define NF2_CONTINUED_HEAD 4u   /* epoch and that header */
 
 /* Frames: logs of small appends to a file. */
-enum { NF2_FRAME = 6 };         /* place 2: of the data, from the block's base on; data */
+enum {
+    NF2_FRAMES_HEAD = 1,        /* 'F', serial 4, volume id 4: in one group with the first frame */
+    NF2_FRAME = 6               /* place 2: of the data, from the block's base on; data */
+};
+#define NF2_FRAMES_HEAD_BYTES 9u
 #define NF2_FRAME_DATA 4u       /* what is in front of the data: header and place */
 #define NF2_FRAME_OVERHEAD 8u   /* and the check */
 
@@ -98,7 +102,7 @@ enum {
 
 /* Records of a node. */
 enum {
-    NF2_NODE_HEAD = 1,          /* 'N', level 1, own block 3, volume id 4 */
+    NF2_NODE_HEAD = 1,          /* 'N', level 1, own block 3, volume id 4, serial 4 */
     NF2_NODE_PUT = 2,           /* key, body: of the base, or what makes it grow */
     NF2_NODE_PUTK = 3,          /* kill 2, rank 1, key, body: replaces the entry at `kill`,
                                    which has this key */
@@ -107,7 +111,8 @@ enum {
                                    gets the body of the record at `body` */
     NF2_NODE_ADD = 6            /* rank 1, key, body: a new entry anywhere else */
 };
-#define NF2_NODE_HEAD_BYTES 9u
+#define NF2_NODE_HEAD_BYTES 13u
+#define NF2_NODE_KEEP 0x80u     /* of the level's byte: for snapshots; the bits from 3 to 6 are 0 */
 #define NF2_NODE_FRONT 9u       /* what is in front of a key at most: header, places, rank */
 
 /* Keys under id 0. */

@@ -208,6 +208,9 @@ struct nf2_span nf2_body_span(const struct nf2_entry *entry, uint32_t at, uint32
                                    the view, as after NF2_FAILED_BLOCK */
 int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, unsigned count);
 
+/* The serial of a new node, or of a new block of frames: no other one has it. */
+uint32_t nf2_serial_next(nf2_t *fs);
+
 /* ---- writing a node anew: its head, entries in order, one group; then changes ---- */
 
 uint32_t nf2_op_body(const struct nf2_op *op);          /* bytes of its body */

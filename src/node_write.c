@@ -76,7 +76,8 @@ void nf2_node_head(nf2_t *fs, struct nf2_writer *writer, unsigned level)
 {
     uint8_t head[NF2_NODE_HEAD_BYTES] = {'N', (uint8_t)level};
 
-    nf2_put32(nf2_put24(head + 2, writer->block), fs->root.volume_id);
+    uint8_t *serial = nf2_put32(nf2_put24(head + 2, writer->block), fs->root.volume_id);
+    nf2_put32(serial, writer->result < 0 ? 0 : nf2_serial_next(fs)); /* or it is only measured */
     nf2_writer_record(fs, writer, NF2_NODE_HEAD, head, sizeof head);
 }
 

@@ -77,6 +77,7 @@ struct nf2_root {               /* journal.c: the root log, and what it keeps fo
     uint16_t volume_bytes;      /* of its fields */
     uint8_t classes;            /* NF2_FIELD_REFUSE and NF2_FIELD_READ, of the first field; of the
                                    other bits none counts */
+    uint32_t serial;            /* of the last node or block of frames that was written */
     uint32_t super_sequence;
     uint32_t next_id;
     uint16_t super_end[3];      /* of each super block: where its next ANCHOR goes;

@@ -175,6 +175,9 @@ void made_begin(struct made *made)
         abort();
     }
     made->epoch = EPOCH_0;
+    made->frames_head[0] = 'F';
+    put32(made->frames_head + 1, 77);
+    put32(made->frames_head + 5, MADE_VOLUME);
     made->clean = true;
     made->level = 1;
     made->root = MADE_INNER;
@@ -201,10 +204,11 @@ void made_begin(struct made *made)
 
 static void write_node(struct made *made, uint32_t block, uint8_t level, unsigned from, unsigned to)
 {
-    uint8_t head[9] = {'N', level}, payload[700];
+    uint8_t head[13] = {'N', (uint8_t)(level | made->level_bits[0])}, payload[700];
 
     put24(head + 2, block);
     put32(head + 5, MADE_VOLUME);
+    put32(head + 9, made->serial++);
     (void)made_record(made, block, 1, from < to, head, sizeof head);
     for (unsigned i = from; i < to; i++) {
         const struct made_entry *entry = &made->entry[i];
@@ -216,11 +220,12 @@ static void write_node(struct made *made, uint32_t block, uint8_t level, unsigne
 
 static void write_inner(struct made *made)
 {
-    uint8_t head[9] = {'N', 1}, payload[64];
+    uint8_t head[13] = {'N', (uint8_t)(1 | made->level_bits[1])}, payload[64];
     const struct made_entry *bound = &made->entry[made->bound];
 
     put24(head + 2, MADE_INNER);
     put32(head + 5, MADE_VOLUME);
+    put32(head + 9, made->serial++);
     (void)made_record(made, MADE_INNER, 1, true, head, sizeof head);
     for (unsigned i = 0; i < 2; i++) {
         uint32_t n = i == 0 ? made_key(payload, 0, "", 0) : made_key(payload, bound->id, bound->key, bound->length);
@@ -260,10 +265,14 @@ static void write_log(struct made *made)
     }
 }
 
-/* One frame of 20 bytes, and one of 30. */
+/* One frame of 20 bytes, in a group with the head, and one of 30. */
 static void write_frames(struct made *made)
 {
     uint32_t offset = 0;
+
+    if (made->frames_head[0] != 0) {
+        (void)made_record(made, MADE_FRAMES, 1, true, made->frames_head, sizeof made->frames_head);
+    }
 
     for (uint32_t length = 20; length <= 30; length += 10) {
         uint8_t payload[2 + 30];

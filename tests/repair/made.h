@@ -33,6 +33,9 @@ struct made {
     int child_base;                 /* is added to the end of their bases */
     uint32_t end[MADE_BLOCKS];      /* of each log: where the next group goes */
     uint16_t epoch;
+    uint32_t serial;                /* of the next node or block of frames */
+    uint8_t level_bits[2];          /* beside the level, in the heads of leaves and of the inner node */
+    uint8_t frames_head[9];         /* 'F', serial, volume; 0: none */
     /* CHECKPOINT */
     uint8_t level;
     bool clean;

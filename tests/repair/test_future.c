@@ -707,6 +707,128 @@ TEST(kinds_of_a_group)
     }
 }
 
+/* ---- nodes and frames ---------------------------------------------------------------------------- */
+
+/* A bit of the level's byte: that of snapshots changes nothing, the others are of another version. */
+TEST(bits_of_a_level)
+{
+    for (unsigned inner = 0; inner < 2; inner++) {
+        for (unsigned bit = 3; bit < 8; bit++) {
+            struct made made;
+            struct volume volume;
+            made_begin(&made);
+            made.serial = 0xFFFFFFF0u;
+            made.level_bits[inner] = (uint8_t)(1u << bit);
+            CHECK_EQ(mounted(&volume, &made), NF2_OK);
+            CHECK_EQ(size_of(&volume, "inline", NULL), bit == 7 ? NF2_OK : NF2_ERR_VERSION);
+            CHECK_EQ(use(&volume), bit == 7 ? NF2_OK : NF2_ERR_VERSION);
+            struct repair *repair = bit == 7 ? repair_open(made.bytes, &geometry) : NULL;
+            CHECK(bit != 7 || (repair != NULL && repair_findings(repair) == 0));
+            repair_close(repair);
+            volume_down(&volume, true);
+            made_end(&made);
+        }
+    }
+}
+
+TEST(records_of_a_node)
+{
+    for (unsigned block = MADE_INNER; block <= MADE_LEAF; block++) {
+        struct made made;
+        struct volume volume;
+        made_begin(&made);
+        made_build(&made);
+        (void)made_record(&made, block, 7, false, "\0\0\0\1\3new", 8);
+        put_on_chip(&volume, &made);
+        CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+        CHECK_EQ(size_of(&volume, "inline", NULL), NF2_ERR_VERSION);
+        volume_down(&volume, true);
+        made_end(&made);
+    }
+}
+
+/* The serials in the heads of nodes and frames whose block is not as it was; how many. */
+static unsigned serials_of(struct volume *volume, const uint8_t *before, uint32_t *serials)
+{
+    unsigned count = 0;
+
+    for (uint32_t block = 3; block < MADE_BLOCKS; block++) {
+        const uint8_t *p = vflash_memory(volume->flash) + block * MADE_BLOCK;
+        uint32_t header = p[2] | (uint32_t)p[3] << 8, place = p[4] == 'N' ? 13 : 5;
+        bool node = p[4] == 'N' && (header & 0xEFFFu) == (1u << 13 | 19u), frames = p[4] == 'F' && header == (3u << 12 | 15u);
+        if ((node || frames) && memcmp(p, before + block * MADE_BLOCK, 32) != 0) {
+            serials[count++] = p[place] | (uint32_t)p[place + 1] << 8 | (uint32_t)p[place + 2] << 16 | (uint32_t)p[place + 3] << 24;
+        }
+    }
+    return count;
+}
+
+/* No two nodes or blocks of frames of a session have one serial, and a newer one has a higher one. */
+TEST(serials)
+{
+    static uint32_t serials[MADE_BLOCKS];
+    struct made made;
+    struct volume volume;
+    unsigned count = 0;
+
+    made_begin(&made);
+    CHECK_EQ(mounted(&volume, &made), NF2_OK);
+    for (uint32_t i = 0; i < 300; i++) {
+        uint32_t before = volume.fs.root.serial;
+        CHECK_EQ(put(&volume, i % 3 ? "new" : "other", 300 * (i % 4), i), NF2_OK);
+        CHECK_EQ(nf2_open(&volume.fs, &volume.file, i % 2 ? "log" : "log too", NF2_O_WRONLY | NF2_O_APPEND | NF2_O_CREAT, volume.page),
+                 NF2_OK);
+        for (unsigned n = 0; n < 3; n++) { /* small synced appends to what is larger than an entry takes: frames */
+            CHECK_EQ(nf2_write(&volume.fs, &volume.file, made.bytes + 2000, n == 0 && i < 2 ? 240 : 231 + i % 10), n == 0 && i < 2 ? 240 : 231 + i % 10);
+            CHECK_EQ(nf2_sync(&volume.fs, &volume.file), NF2_OK);
+        }
+        CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+        CHECK(volume.fs.root.serial >= before);
+        count = serials_of(&volume, made.bytes, serials);
+        for (unsigned a = 0; a < count; a++) {
+            CHECK(serials[a] > 0 && serials[a] <= volume.fs.root.serial);
+            for (unsigned b = 0; b < a; b++) {
+                CHECK(serials[a] != serials[b]);
+            }
+        }
+        if (i % 50 == 49) {
+            CHECK_EQ(nf2_remove(&volume.fs, i % 100 == 99 ? "log" : "log too"), NF2_OK);
+        }
+    }
+    CHECK(count > 4 && volume.fs.root.serial > 20);
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+    made_end(&made);
+}
+
+/* Frames without their head, or with one that is not theirs, are an error; with a head of any serial they go on. */
+TEST(heads_of_frames)
+{
+    for (unsigned number = 0; number < 5; number++) {
+        struct made made;
+        struct volume volume;
+        uint32_t size = 0;
+        made_begin(&made);
+        if (number > 0) {
+            made.frames_head[number == 1 ? 1 : number == 2 ? 5 : 0] ^= number == 3 ? 'F' : 0x40;
+        }
+        CHECK_EQ(mounted(&volume, &made), NF2_OK);
+        CHECK_EQ(size_of(&volume, "log", &size), number < 2 ? NF2_OK : NF2_ERR_IO);
+        if (number < 2) {
+            CHECK_EQ(size, 50);
+            CHECK_EQ(nf2_open(&volume.fs, &volume.file, "log", NF2_O_WRONLY | NF2_O_APPEND, volume.page), NF2_OK);
+            CHECK_EQ(nf2_write(&volume.fs, &volume.file, "more", 4), 4);
+            CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+            CHECK(size_of(&volume, "log", &size) == NF2_OK && size == 54);
+        }
+        struct repair *repair = repair_open(made.bytes, &geometry);
+        CHECK(repair != NULL && (repair_wrong(repair) > 0) == (number >= 2));
+        repair_close(repair);
+        volume_down(&volume, true);
+        made_end(&made);
+    }
+}
+
 int main(void)
 {
     RUN(nothing_new);
@@ -728,5 +850,9 @@ int main(void)
     RUN(classes_of_the_volume);
     RUN(types_of_the_root_log);
     RUN(kinds_of_a_group);
+    RUN(bits_of_a_level);
+    RUN(records_of_a_node);
+    RUN(serials);
+    RUN(heads_of_frames);
     return check_done();
 }

@@ -503,7 +503,7 @@ TEST(inner_lost)
 #define EXTRA 13u
 static void extra_leaf(struct made *made, uint32_t id, const void *key, uint8_t length, const void *body, uint32_t body_length)
 {
-    const uint8_t head[9] = {'N', 0, EXTRA, 0, 0, 0x11, 0xEE, 0xFF, 0xC0};
+    const uint8_t head[13] = {'N', 0, EXTRA, 0, 0, 0x11, 0xEE, 0xFF, 0xC0};
     uint8_t put[64];
     uint32_t n = made_key(put, id, key, length);
 
@@ -757,11 +757,11 @@ TEST(no_way)
     struct made made;
     made_begin(&made);
     made_build(&made);
-    uint8_t head[9] = {'N', 1, MADE_INNER, 0, 0, 0x11, 0xEE, 0xFF, 0xC0}, payload[64];
+    uint8_t head[13] = {'N', 1, MADE_INNER, 0, 0, 0x11, 0xEE, 0xFF, 0xC0}, payload[64];
     memset(byte_of(&made, MADE_INNER, 0), 0xFF, MADE_BLOCK);
     uint32_t base = made.end[MADE_LEAF];
     made.end[MADE_INNER] = 0;
-    (void)made_record(&made, MADE_INNER, 1, true, head, 9);
+    (void)made_record(&made, MADE_INNER, 1, true, head, sizeof head);
     uint32_t n = made_key(payload, 1, "inline", 6);
     const uint8_t child[6] = {12, MADE_LEAF, 0, 0, (uint8_t)base, (uint8_t)(base >> 8)};
     memcpy(payload + n, child, 6);
@@ -953,11 +953,14 @@ TEST(hole)
 TEST(frames)
 {
     BUILT(made);
-    *byte_of(&made, MADE_FRAMES, 10) ^= 1; /* the first of two */
+    *byte_of(&made, MADE_FRAMES, 10) ^= 1; /* their head */
+    repair_close(expect(&made, REPAIR_FRAMES, true));
+    *byte_of(&made, MADE_FRAMES, 10) ^= 1;
+    *byte_of(&made, MADE_FRAMES, 25) ^= 1; /* the first of two */
     struct repair *repair = expect(&made, REPAIR_FRAMES, true);
     CHECK(item(repair, "/log.damaged") != NULL && item(repair, "/log.damaged")->size == 50 && item(repair, "/log.damaged")->lost == 0);
     repair_close(repair);
-    *byte_of(&made, MADE_FRAMES, 11) ^= 0x77;
+    *byte_of(&made, MADE_FRAMES, 26) ^= 0x77;
     repair = expect(&made, REPAIR_FRAMES, true);
     CHECK(item(repair, "/log.damaged") != NULL && item(repair, "/log.damaged")->lost == 20);
     repair_close(repair);
@@ -1044,7 +1047,7 @@ TEST(count)
 TEST(salvage)
 {
     BUILT(made);
-    *byte_of(&made, MADE_FRAMES, 11) ^= 0x77;
+    *byte_of(&made, MADE_FRAMES, 26) ^= 0x77;
     struct repair *repair = opened(&made);
     uint32_t lost = 0, size = 0, from, to;
     for (unsigned i = 0; i < repair_count(repair); i++) {

@@ -12,11 +12,12 @@ from ..log_records import (
 from ..logs import Entry, u16, u24, u32, varint
 
 ANCHOR, HEAD, CHECKPOINT = 1, 1, 2
-SUPER, ROOT, NODE = "super", "root", "node"
+SUPER, ROOT, NODE, FRAMES = "super", "root", "node", "frames"
 NAME_KEY, NAME_PART = 24, 20  # bytes of the key of a long name; of these the name's first ones
 RESTS = (NAME_KEY, NAME_KEY + 4)  # with keys of so many bytes the rest of a name is in front
 OPERATIONS = ("PUT", "DEL", "RANGE")
 FIELDS_BODY, CHILD_BODY = 5, 12
+KEEP = 0x80  # of the level of a node: for snapshots
 FRAME = 6  # the type of a record in a block of frames: place 2, data
 
 
@@ -255,9 +256,21 @@ def _group(data: bytes) -> Said:
 
 
 def _node_head(data: bytes) -> Said:
-    fields = {"level": data[1], "block": u24(data, 2), "volume": u32(data, 5)}
-    kind = "leaf" if data[1] == 0 else f"inner node of level {data[1]}"
-    return Said("HEAD", f"{kind} in block {fields['block']}", fields)
+    fields = {
+        "level": data[1] & ~KEEP,
+        "block": u24(data, 2),
+        "volume": u32(data, 5),
+        "serial": u32(data, 9),
+        "keep": data[1] & KEEP != 0,
+    }
+    kind = "leaf" if fields["level"] == 0 else f"inner node of level {fields['level']}"
+    kept = ", kept" * fields["keep"]
+    return Said("HEAD", f"{kind} in block {fields['block']}, serial {fields['serial']}{kept}", fields)
+
+
+def _frames_head(data: bytes) -> Said:
+    fields = {"serial": u32(data, 1), "volume": u32(data, 5)}
+    return Said("HEAD", f"frames, serial {fields['serial']}", fields)
 
 
 def _put(data: bytes) -> Said:
@@ -289,13 +302,14 @@ READERS: dict[str, Readers] = {
     SUPER: {ANCHOR: (28, _anchor)},
     ROOT: {CHECKPOINT: (CHECKPOINT_BYTES, _checkpoint), 3: (0, _volume), 4: (0, _group)},
     NODE: {
-        HEAD: (9, _node_head),
+        HEAD: (13, _node_head),
         2: (2, _put),
         3: (5, _put_over),
         4: (2, _delete),
         5: (9, _rename),
         6: (3, _add),
     },
+    FRAMES: {HEAD: (9, _frames_head)},
 }
 
 
