@@ -222,6 +222,11 @@ int nf2_journal_read(nf2_t *fs)
     if (state == 0 || scan.damaged) {
         return NF2_ERR_CORRUPT;
     }
+    /*
+     * Serials are not on record: each session counts from 1 on. With a place in the CHECKPOINT that
+     * is where root->serial comes from, 1,024 more after a cut, and a CHECKPOINT comes before the
+     * 1,024th serial since the last one.
+     */
     NF2_TRY(read_state(fs, state));
     if (root->volume_bytes > 0) { /* the tag of the first field */
         NF2_TRY(nf2_record_read(fs, fs->root_head, root->volume_at, 2, &root->classes, 1));
