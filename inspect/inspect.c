@@ -8,86 +8,89 @@
 #include "walk.h"
 #include "wear.h"
 
-/* Visits all leaves, with marks alone. */
-static int mark_all(nf2_t *fs)
+/*
+ * Visits all that the tree refers to, and marks the blocks in use of some regions side by side in
+ * `*seen`. What a walk that is on has counted so far is put back.
+ */
+static int look(nf2_t *fs, uint32_t region, uint32_t regions, struct nf2_holes *seen)
 {
-    struct nf2_walk *walk = &fs->walk;
+    struct nf2_walk walk = fs->walk;
+    struct nf2_space space = fs->space;
     struct nf2_path path;
     struct nf2_wanted none;
+    bool more = true;
+    int result = NF2_OK;
 
-    nf2_victims_begin(fs);
-    NF2_TRY(nf2_walk_begin(fs, false));
-    fs->walk_active = false;
-    for (;; nf2_key_copy(&walk->cursor, &path.upper)) {
-        NF2_TRY(nf2_walk_visit(fs, &path, &none)); /* there are no victims */
-        if (!path.bounded) {    /* `upper` is nothing */
-            return NF2_OK;
+    nf2_victims_stay(fs);
+    fs->walk.active = false;
+    nf2_holes_forget(&fs->space.ready);
+    nf2_holes_forget(&fs->space.marked);
+    while (regions-- > 0) {     /* also those of one block, in which a walk looks for no holes */
+        fs->space.marked.region[fs->space.marked.count++] = (uint8_t)region++;
+    }
+    nf2_key_copy(&fs->walk.cursor, &nf2_key_lowest);
+    while (result >= 0 && more) {
+        fs->walk.behind = false;
+        result = nf2_walk_visit(fs, &path, &none); /* there are no victims */
+        for (unsigned level = 0; result >= 0 && level <= fs->root_level; level++) {
+            nf2_holes_use(fs, path.node[level].block);
         }
+        more = path.bounded;
+        nf2_key_copy(&fs->walk.cursor, &path.upper);
     }
+    *seen = fs->space.marked;
+    fs->space = space;
+    fs->walk = walk;
+    return result;
 }
 
-/*
- * Marks the blocks in use of a window (space.mark), and does nothing else. What was marked is lost:
- * the next walk is of the window whose turn it was, or of the one behind it, if that was counted.
- */
-static int look(nf2_t *fs, uint32_t window)
+/* Of a writer: claimed blocks, and the others of its region, are free. */
+static int state_of_claims(const nf2_t *fs, uint32_t block)
 {
-    struct nf2_walk *walk = &fs->walk;
-    uint32_t turn = fs->mark_window + (fs->walk_active ? nf2_windows(fs) - 1u : 0);
-    /* a walk since then would have changed something */
-    bool idle = !fs->walk_active && !fs->walk_ready;
-
-    if (idle && walk->looked == fs->changes + 1u && walk->looked_window == window) {
-        return NF2_OK;
-    }
-    walk->looked = 0;
-    fs->mark_window = walk->looked_window = (uint16_t)window;
-    int result = mark_all(fs);
-    fs->walk_active = false;
-    fs->mark_window = (uint16_t)(turn % nf2_windows(fs));
-    NF2_TRY(result);
-    walk->looked = fs->changes + 1u;
-    return NF2_OK;
-}
-
-/* One that is not known to be bad. */
-static int state_of(nf2_t *fs, uint32_t block)
-{
-    struct nf2_space *space = &fs->space;
-    uint32_t window = block / fs->window_blocks, at = block % fs->window_blocks;
-
-    for (unsigned i = 0; i < sizeof space->claim / sizeof space->claim[0]; i++) {
-        const struct nf2_claim *claim = &space->claim[i];
-        if (block - claim->start < claim->count) {
+    for (unsigned i = 0; i < NF2_WRITERS; i++) {
+        const struct nf2_claim *claim = &fs->space.claim[i];
+        if (block - claim->start < nf2_claim_rest(fs, claim)) {
             return block - claim->start < claim->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
         }
     }
-    for (unsigned i = fs->freed_count; i > 0;) {
-        if (space->freed[--i] == block) {
-            return NF2_BLOCK_DIRTY;
-        }
-    }
-    if (window != fs->now_window) {
-        if (fs->fresh && window > fs->now_window) {
+    for (unsigned i = 0; i < fs->space.hand_count; i++) {
+        if (fs->space.hand[i] == block) {
             return NF2_BLOCK_ERASED;
         }
-        NF2_TRY(look(fs, window));
-        return nf2_bit(space->mark, at) ? NF2_BLOCK_USED : NF2_BLOCK_DIRTY;
     }
-    if (nf2_bit(space->now, at)) {
-        return NF2_BLOCK_USED;
-    }
-    return nf2_space_erased(fs, block, 1) ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
+    return NF2_BLOCK_USED;
 }
 
-/* Those of its group, as far as they were counted; the mean of all where that cannot be read. */
-static uint32_t erases_of(nf2_t *fs, uint32_t block)
+/* What handles hold and no entry has. */
+static bool held(const nf2_t *fs, uint32_t block)
 {
-    uint32_t size = fs->window_blocks, group = block % size / nf2_group_blocks(fs);
-    struct nf2_counts counts;
+    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
+        bool holds = block - file->run.block < file->run.count || block == file->frames_block;
+        for (unsigned i = 0; i < file->pieces; i++) {
+            holds = holds || block - file->piece[i].block < nf2_piece_blocks(fs, &file->piece[i]);
+        }
+        if (holds) {
+            return true;
+        }
+    }
+    return block < NF2_SUPER_BLOCKS || block == fs->root_head || block == fs->root_next ||
+           (fs->fragment.count > 0 && block == fs->fragment.block);
+}
 
-    return nf2_wear_load(fs, block / size, &counts) < 0 ? fs->erases / fs->blocks :
-           nf2_wear_of(fs, &counts, group);
+/* One that is not known to be bad; `seen`: what the tree refers to. */
+static int state_of(const nf2_t *fs, uint32_t block, const struct nf2_holes *seen, uint32_t bit)
+{
+    uint32_t region = nf2_region_of(fs, block);
+    int state = state_of_claims(fs, block);
+
+    if (nf2_region_free(fs, region)) {
+        bool ahead = region == fs->space.ahead_region &&
+                     block - nf2_region_first(fs, region) < fs->space.ahead;
+        bool erased = nf2_region_state(fs, region) == NF2_REGION_ERASED || ahead;
+        return erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
+    }
+    bool used = held(fs, block) || bit >= 8u * NF2_HOLE_BYTES || nf2_bit(seen->used, bit);
+    return state != NF2_BLOCK_USED || used ? state : NF2_BLOCK_DIRTY;
 }
 
 /* Is this block known to be bad? 1, 0 or an error. */
@@ -103,20 +106,69 @@ static int bad_is(nf2_t *fs, uint32_t block)
     return found > 0 ? next == block : found;
 }
 
-static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
+/* The regions from that of `first` on which one look takes: the block behind them. */
+static uint32_t look_end(const nf2_t *fs, uint32_t region, uint32_t end)
 {
-    if (block >= fs->blocks) {
+    uint32_t regions = nf2_max(8u * NF2_HOLE_BYTES >> fs->space.region_log, 1);
+
+    regions = nf2_min(regions, NF2_HOLE_REGIONS);
+    regions = nf2_min(regions, fs->space.regions - region);
+    return nf2_min(nf2_region_end(fs, region + regions - 1), end);
+}
+
+static int do_block_states(nf2_t *fs, uint32_t first, uint32_t count, uint8_t *states)
+{
+    uint32_t end = first + count;
+    struct nf2_holes seen;
+
+    if (end < first || end > fs->blocks || states == NULL) {
         return NF2_ERR_INVAL;
     }
-    nf2_journal_prepare(fs);
-    if (erases != NULL) {
-        *erases = erases_of(fs, block);
+    while (first < end) {
+        uint32_t region = nf2_region_of(fs, first), stop = look_end(fs, region, end);
+        uint32_t begin = region << fs->space.region_log;
+        NF2_TRY(look(fs, region, nf2_region_of(fs, stop - 1) - region + 1u, &seen));
+        for (; first < stop; first++) {
+            int bad = bad_is(fs, first);
+            NF2_TRY(bad);
+            uint32_t bit = first + fs->space.shift - begin;
+            if (nf2_region_of(fs, first) == 0) { /* it may begin before the volume */
+                bit = first;
+            }
+            *states++ = (uint8_t)(bad ? NF2_BLOCK_BAD : state_of(fs, first, &seen, bit));
+        }
     }
-    int bad = bad_is(fs, block);
-    return bad == 0 ? state_of(fs, block) : bad < 0 ? bad : NF2_BLOCK_BAD;
+    return NF2_OK;
+}
+
+int nf2_block_states(nf2_t *fs, uint32_t first, uint32_t count, uint8_t *states)
+{
+    NF2_LOCKED(fs, do_block_states(fs, first, count, states));
+}
+
+static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
+{
+    uint8_t state;
+
+    NF2_TRY(do_block_states(fs, block, 1, &state));
+    if (erases != NULL && nf2_wear_of(fs, nf2_region_of(fs, block), erases) < 0) {
+        *erases = fs->erases / fs->blocks;
+    }
+    return state;
 }
 
 int nf2_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
 {
     NF2_LOCKED(fs, do_block_state(fs, block, erases));
+}
+
+static int do_block_erases(nf2_t *fs, uint32_t block, uint32_t *erases)
+{
+    return block >= fs->blocks || erases == NULL ? NF2_ERR_INVAL :
+           nf2_wear_of(fs, nf2_region_of(fs, block), erases);
+}
+
+int nf2_block_erases(nf2_t *fs, uint32_t block, uint32_t *erases)
+{
+    NF2_LOCKED(fs, do_block_erases(fs, block, erases));
 }

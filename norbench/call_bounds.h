@@ -40,7 +40,7 @@ enum call_unit {
     UNIT_WAY,                   /* the same of all nodes from the root to one key */
     UNIT_NAME,                  /* and of that for each name of the path */
     UNIT_LEVEL,                 /* of the tree */
-    UNIT_WINDOW,                /* the way to a window's entry */
+    UNIT_WEAR,                  /* the ways to all entries of wear */
     UNIT_PAGE,                  /* pages of the call's bytes */
     UNIT_BLOCK,                 /* blocks' lengths of them, begun */
     UNIT_WRITE,                 /* stretches written since the last sync */

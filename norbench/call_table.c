@@ -9,7 +9,7 @@
 #define WAY [UNIT_WAY]
 #define NAME [UNIT_NAME]
 #define LEVEL [UNIT_LEVEL]
-#define WINDOW_WAY [UNIT_WINDOW]
+#define WEAR_WAY [UNIT_WEAR]
 #define LEAVES [UNIT_LEAVES]
 #define PAGE [UNIT_PAGE]
 #define BLOCK [UNIT_BLOCK]
@@ -51,15 +51,14 @@ static const char leaves[] = "reads all of the tree";
 
 const struct bound call_table[CALL_KINDS][FILL_CLASSES] = {
     /* The super blocks are read, and the first nodes and anchors programmed. */
-    /* Where no super block names a volume the front of each block is looked at. */
-    [CALL_FORMAT] = ALL_FILLS(READS(NODE = 6, VOLUME = 1), PROGRAMS(ONE = 8), ERASES(VOLUME = 1)),
+    /* The front of each block is looked at where no super block names a volume, and again for the new volume's id. */
+    [CALL_FORMAT] = ALL_FILLS(READS(NODE = 6, VOLUME = 2), PROGRAMS(ONE = 8), ERASES(VOLUME = 1)),
     /* The super blocks, two blocks of the log twice, the root; each page twice, for its records. */
     [CALL_MOUNT] = READS_ONLY(NODE = 24),
     [CALL_MOUNT_CUT] = READS_ONLY(NODE = 24),
     [CALL_UNMOUNT] = ALL_FILLS(READS(NODE = 4), PROGRAMS(ONE = 6), ERASES(ONE = 2),
                                ERASES_AHEAD(ONE = 2)),
-    [CALL_HEALTH] = READS_ONLY(WINDOW_WAY = 2),
-    /* A block of a window that is not taken from: a look at all leaves. */
+    [CALL_HEALTH] = READS_ONLY(WEAR_WAY = 2),
     [CALL_MAINTAIN] = ALL_FILLS(READS(BUDGET = 1), PROGRAMS(BUDGET = 1), ERASES(BUDGET = 1),
                                 ERASES_AHEAD(BUDGET = 1)),
     [CALL_CHECK] = {{.why_none = leaves}, {.why_none = leaves}, {.why_none = leaves}},
@@ -97,7 +96,8 @@ const struct bound call_table[CALL_KINDS][FILL_CLASSES] = {
 
 /* ---- geometry ----------------------------------------------------------------------------------- */
 
-#define WINDOW 512u             /* blocks */
+#define REGIONS 256u            /* of a volume at most, */
+#define WEAR 32u                /* and those whose erases one entry has */
 #define LOG_PAGE 256u           /* of a log, in bytes */
 #define LOG_PAGES 32u           /* at most */
 #define LOOKS 64u               /* at keys, where a node is searched, and at where its base ends */
@@ -152,8 +152,8 @@ uint64_t call_unit_value(const struct call_geometry *geometry, const struct call
         return facts->names * way;
     case UNIT_LEVEL:
         return levels(geometry);
-    case UNIT_WINDOW:
-        return (geometry->blocks + WINDOW - 1u) / WINDOW * way;
+    case UNIT_WEAR:
+        return ((geometry->blocks < REGIONS ? geometry->blocks : REGIONS) + WEAR - 1u) / WEAR * way;
     case UNIT_LEAVES:
         return (uint64_t)geometry->blocks * node_pages(geometry);
     case UNIT_PAGE:
@@ -228,7 +228,7 @@ const struct unit call_units[CALL_UNITS] = {
     [UNIT_WAY] = {"T", "a view of each node from the root to a key: V x H; of pages programmed N x H"},
     [UNIT_NAME] = {"P", "T for each name in the path (of a rename: in both)"},
     [UNIT_LEVEL] = {"H", "levels of a tree whose leaves take the whole volume, 50 children a node"},
-    [UNIT_WINDOW] = {"W", "T for each window of 512 blocks"},
+    [UNIT_WEAR] = {"W", "T for each entry with the erases of 32 regions, of which there are 256 at most"},
     [UNIT_LEAVES] = {"L", "a walk over all leaves, if all blocks are leaves: N for each block"},
     [UNIT_PAGE] = {"p", "pages of the bytes read or written"},
     [UNIT_BLOCK] = {"b", "blocks' lengths of them, begun"},

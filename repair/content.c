@@ -53,12 +53,15 @@ static uint32_t load_piece(const struct repair *r, const uint8_t *p, uint32_t ro
     return used != 0 && lies_inside(r, piece) ? at + used : 0;
 }
 
-/* An entry's body behind the rest of a long name; NULL: no entry of a name. */
+/* An entry's body behind the rest of a long name, and behind fields; NULL: no entry of a name. */
 static const uint8_t *body_of(const struct rep_entry *entry, uint32_t *length)
 {
-    uint32_t rest = entry->key.length < NF2_KEY_MAX ? 0 :
+    uint32_t rest = !rep_has_rest(&entry->key) ? 0 :
                     entry->body_length > 0 ? 1u + entry->body[0] : 1;
 
+    while (rest + 1 < entry->body_length && entry->body[rest] == NF2_BODY_FIELDS) {
+        rest += 2u + entry->body[rest + 1];
+    }
     *length = rest < entry->body_length ? entry->body_length - rest : 0;
     return *length > 0 ? entry->body + rest : NULL;
 }
@@ -111,14 +114,26 @@ static bool is_frame(const struct rep_record *record)
     return record->type == NF2_FRAME && record->length >= 2;
 }
 
-/* Where a block's frames are damaged, 0: nowhere. Each begins where the one before ends. */
-static uint32_t frames_damage(const struct rep_log *log)
+static bool is_head(const struct repair *r, const struct rep_record *record)
+{
+    return record->type == NF2_FRAMES_HEAD && record->length == NF2_FRAMES_HEAD_BYTES &&
+           record->payload[0] == 'F' && rep_get32(record->payload + 5) == r->volume_id;
+}
+
+/*
+ * Where a block's frames are damaged, 0: nowhere. The first record is their head; each frame begins
+ * where the one before ends.
+ */
+static uint32_t frames_damage(const struct repair *r, const struct rep_log *log)
 {
     uint32_t end = 0;
 
     for (size_t i = 0; i < log->whole && log->damage == 0; i++) {
         const struct rep_record *record = &log->records.list[i];
-        if (!is_frame(record) || rep_get16(record->payload) != end) {
+        if (i == 0 && is_head(r, record)) {
+            continue;
+        }
+        if (i == 0 || !is_frame(record) || rep_get16(record->payload) != end) {
             return record->at;
         }
         end += record->length - 2u;
@@ -135,7 +150,7 @@ static const struct rep_log *read_frames(struct reading *f, uint32_t block)
     /* a failed write ends a block's use */
     r->state.clean = clean && !rep_on_record(r, block, REP_BAD);
     const struct rep_log *log = rep_log_read(r, block, false);
-    uint32_t damage = frames_damage(log);
+    uint32_t damage = frames_damage(r, log);
     if (damage == 0 && log->whole == 0) {
         rep_find(r, REPAIR_FRAMES, block, 0, 0, f->id, "There is no valid frame in this block.");
     } else {

@@ -18,14 +18,18 @@ static void put(struct repair *r, const struct rep_entry *entry)
     r->entries.list[at] = *entry;
 }
 
-/* Removes a key, or those of its id and of 4 bytes from it on, below `end`. */
+/*
+ * Removes a key, or those of its id and of 4 bytes from it on, below `end`; all from it on, whatever
+ * their length is, where that is above all offsets.
+ */
 static void remove_keys(struct repair *r, const struct rep_key *from, bool range, uint32_t end)
 {
     size_t kept = rep_entry_at(r, from);
 
     for (size_t i = kept; i < r->entries.count; i++) {
         const struct rep_key *key = &r->entries.list[i].key;
-        bool goes = range ? key->id == from->id && key->length == 4 && rep_key_value(key) < end :
+        bool goes = range ? key->id == from->id &&
+                            (end > NF2_FILE_MAX || (key->length == 4 && rep_key_value(key) < end)) :
                             rep_key_compare(key, from) == 0;
         if (!goes) {
             r->entries.list[kept++] = r->entries.list[i];

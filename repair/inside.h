@@ -60,6 +60,10 @@ struct rep_key {
 };
 int rep_key_compare(const void *a, const void *b);  /* also of structures that begin with a key */
 uint32_t rep_key_value(const struct rep_key *key);  /* the number that its last four bytes are */
+static inline bool rep_has_rest(const struct rep_key *key)  /* of a long name, in front of a body */
+{
+    return key->length == NF2_NAME_KEY || key->length == NF2_KEY_MAX;
+}
 uint32_t rep_key_load(const uint8_t *p, uint32_t room, struct rep_key *key);    /* bytes, 0: none */
 uint32_t rep_varint(const uint8_t *p, uint32_t room, uint32_t *value);          /* the same */
 
@@ -140,7 +144,9 @@ struct rep_state {
 #define rep_state8(state, field) ((uint32_t)(state)->record[field])
 #define rep_state16(state, field) ((uint32_t)rep_get16((state)->record + (field)))
 #define rep_state32(state, field) rep_get32((state)->record + (field))
-#define rep_state_flag(state, field) (((state)->record[field] & 1u) != 0)
+#define rep_state_flag(state, flag) (((state)->record[NF2_STATE_FLAGS] & (flag)) != 0)
+#define rep_state_level(state) ((uint32_t)(state)->record[NF2_STATE_LEVEL] & 15u)
+#define rep_state_bads(state) ((uint32_t)(state)->record[NF2_STATE_LEVEL] >> 4)
 
 bool rep_root_find(struct repair *r);       /* false: nothing of a volume */
 bool rep_root_has_room(const struct repair *r);     /* the next session's first record fits */
@@ -249,7 +255,7 @@ struct rep_memory {
 
 struct repair {
     const uint8_t *bytes;
-    uint32_t block_size, unit, blocks, log_bytes, window_blocks, windows;
+    uint32_t block_size, unit, blocks, log_bytes;
     uint32_t volume_id;
     uint16_t epoch;             /* of the session that a mount begins, or that it ended cleanly */
     bool epoch_known;

@@ -76,7 +76,7 @@ static void add(struct repair *r, const char *path, const struct rep_entry *entr
 /* The name as it is in an entry; its length. */
 static uint32_t load_name(const struct rep_entry *entry, char *name)
 {
-    bool cut = entry->key.length == NF2_KEY_MAX;
+    bool cut = rep_has_rest(&entry->key);
     uint32_t length = cut ? NF2_NAME_PART : entry->key.length,
              rest = cut && entry->body_length > 0 ? entry->body[0] : 0;
 
@@ -92,8 +92,9 @@ static bool has_key(const struct rep_entry *entry, const char *name, uint32_t le
 {
     uint32_t sum = ~rep_crc(REP_CRC_START, (const uint8_t *)name, length) & 0xFFFFFFu;
 
-    return entry->key.length < NF2_KEY_MAX ||
-           (length > NF2_NAME_WHOLE && rep_get24(entry->key.bytes + NF2_NAME_PART) == sum &&
+    return entry->key.length < NF2_NAME_KEY ||
+           (entry->key.length == NF2_NAME_KEY && length > NF2_NAME_WHOLE &&
+            rep_get24(entry->key.bytes + NF2_NAME_PART) == sum &&
             entry->body[0] == length - NF2_NAME_PART);
 }
 
@@ -276,7 +277,7 @@ static void take_system_key(struct repair *r, const struct rep_entry *entry)
         r->summary.bad_blocks++;
         r->record[number] |= REP_BAD;
         if (r->summary.log_read &&
-            (rep_state8(&r->state, NF2_STATE_BAD_FLAGS) & NF2_BAD_KEYS) == 0) {
+            !rep_state_flag(&r->state, NF2_FLAG_BAD * NF2_BAD_KEYS)) {
             rep_find(r, REPAIR_LOG, r->state.head, 0, number, 0,
                      "Block %u is listed as bad in the tree, and the root log says that none is.",
                      number);
@@ -315,7 +316,7 @@ const char *rep_key_text(struct repair *r, const struct rep_key *key)
 {
     const char *path = repair_path_of(r, key->id);
     const struct item *item = rep_item_of(r, key->id);
-    char name[NF2_KEY_MAX + 1] = "";
+    char name[NF2_KEY_MAX + 2] = ""; /* also of the key behind a longest one */
 
     if (key->id == NF2_SYSTEM_ID) {
         return "/"; /* these keys are in front of all names */

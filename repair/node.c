@@ -207,7 +207,7 @@ bool rep_node_read(struct repair *r, uint32_t block, uint32_t level, uint32_t ba
         return false;
     }
     const uint8_t *p = head.payload;
-    if (p[0] != 'N' || p[1] != level || rep_get24(p + 2) != block ||
+    if (p[0] != 'N' || (p[1] & (uint8_t)~NF2_NODE_KEEP) != level || rep_get24(p + 2) != block ||
         rep_get32(p + 5) != r->volume_id) {
         return false;
     }

@@ -106,10 +106,6 @@ static bool set_geometry(struct repair *r, const uint8_t *bytes, const struct re
     r->unit = g->program_unit;
     r->blocks = g->size / g->block_size;
     r->log_bytes = rep_min(NF2_LOG_BYTES_MAX, g->block_size);
-    uint32_t windows = (r->blocks + NF2_WINDOW_BLOCKS - 1) / NF2_WINDOW_BLOCKS,
-             each = (r->blocks + windows - 1) / windows;
-    r->window_blocks = windows > 1 ? (each + 15u) & ~15u : each;
-    r->windows = (r->blocks + r->window_blocks - 1) / r->window_blocks;
     r->use = rep_take(r, r->blocks);
     r->record = rep_take(r, r->blocks);
     return true;
@@ -126,7 +122,7 @@ static void summarize(struct repair *r)
     if (r->state.record != NULL) {
         r->summary.unclean_mounts = rep_state16(&r->state, NF2_STATE_UNCLEAN);
         r->summary.erases = rep_state32(&r->state, NF2_STATE_ERASES);
-        r->summary.bad_blocks += rep_state8(&r->state, NF2_STATE_BADS);
+        r->summary.bad_blocks += rep_state_bads(&r->state);
     }
     write_names(r);
 }

@@ -54,7 +54,6 @@ enum repair_kind {
     REPAIR_OVERLAP,             /* a block, or a part of one, is in use twice */
     REPAIR_FREE,                /* a block in use is free on record */
     REPAIR_ERASED,              /* a block that is on record as erased is not */
-    REPAIR_COUNT,               /* more blocks are free on record than can be */
     /* remarks: nothing is wrong with these */
     REPAIR_UNFINISHED,          /* what a power cut leaves */
     REPAIR_MENDED,              /* one bit is wrong in a place where it does no harm */

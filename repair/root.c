@@ -18,6 +18,15 @@ static uint32_t anchor32(const struct anchor *anchor, unsigned field)
     return rep_get32(anchor->record + field);
 }
 
+/* The sizes are those of the chip; the regions that it says the volume may have. */
+static bool own_geometry(const struct repair *r, uint32_t word)
+{
+    uint32_t size = word >> 24 & 15u, shift = word >> 28;
+
+    return (word & 0xFFFFFFu) == r->block_size + NF2_LOG_PAGE + r->unit && shift < 1u << size &&
+           (r->blocks + shift - 1) >> size < NF2_REGIONS_MAX;
+}
+
 static void read_anchor(struct repair *r, uint32_t block, const struct rep_record *record,
                         struct anchor *best)
 {
@@ -26,7 +35,7 @@ static void read_anchor(struct repair *r, uint32_t block, const struct rep_recor
                rep_get32(p) == NF2_MAGIC &&
                rep_get32(p + NF2_ANCHOR_VERSION) == NF2_FORMAT_VERSION &&
                rep_get32(p + NF2_ANCHOR_BLOCKS) == r->blocks &&
-               rep_get32(p + NF2_ANCHOR_GEOMETRY) == r->block_size + NF2_LOG_PAGE + r->unit;
+               own_geometry(r, rep_get32(p + NF2_ANCHOR_GEOMETRY));
 
     if (!own) {
         rep_find(r, REPAIR_ANCHOR, block, record->at, 0, 0, "This record of a super block is no "
@@ -58,7 +67,7 @@ static void find_anchor(struct repair *r, struct anchor *best)
 static bool failed(const struct repair *r, uint32_t block)
 {
     return r->state.record != NULL &&
-           (rep_state8(&r->state, NF2_STATE_BAD_FLAGS) & NF2_BAD_SUPER(block)) != 0;
+           (rep_state_flag(&r->state, NF2_FLAG_BAD * NF2_BAD_SUPER(block)));
 }
 
 /*
@@ -95,6 +104,9 @@ static bool take_record(const struct repair *r, const struct rep_record *record,
     const uint8_t *p = record->payload;
 
     state->epoch = record->epoch;
+    if (record->type == NF2_ROOT_VOLUME) {
+        return state->record != NULL && record->length <= NF2_VOLUME_BYTES_MAX;
+    }
     if (record->type == NF2_ROOT_GROUP && state->record != NULL &&
         record->length <= NF2_GROUP_BYTES_MAX) {
         state->odd_group = rep_state16(state, NF2_STATE_GROUP_AT) != 0;
@@ -103,12 +115,12 @@ static bool take_record(const struct repair *r, const struct rep_record *record,
         return true;
     }
     if (record->type != NF2_ROOT_CHECKPOINT || record->length != NF2_STATE_BYTES ||
-        rep_get32(p + NF2_STATE_VOLUME) != r->volume_id || p[NF2_STATE_BADS] > NF2_BAD_MAX ||
-        rep_get16(p + NF2_STATE_WINDOW) >= r->windows || p[NF2_STATE_LEVEL] >= NF2_LEVELS) {
+        rep_get32(p + NF2_STATE_VOLUME) != r->volume_id || p[NF2_STATE_LEVEL] >> 4 > NF2_BAD_MAX ||
+        (p[NF2_STATE_LEVEL] & 15u) >= NF2_LEVELS) {
         return false;
     }
     state->record = p;
-    state->clean = (p[NF2_STATE_CLEAN] & 1u) != 0;
+    state->clean = (p[NF2_STATE_FLAGS] & NF2_FLAG_CLEAN) != 0;
     state->next = rep_get16(p + NF2_STATE_NEXT);
     state->group_at = rep_get16(p + NF2_STATE_GROUP_AT);
     state->odd_group = state->group_at != 0 && state->group_at != state->last_group;
@@ -176,7 +188,7 @@ static bool has_root(struct repair *r, const struct rep_state *state)
 
     r->quiet = true;
     bool there = rep_node_read(r, rep_state16(state, NF2_STATE_ROOT),
-                               rep_state8(state, NF2_STATE_LEVEL),
+                               rep_state_level(state),
                                rep_state16(state, NF2_STATE_BASE), &node) &&
                  node.whole;
     r->quiet = false;
@@ -199,7 +211,7 @@ static uint32_t last_head(struct repair *r, uint32_t head)
             break; /* a mended one may be what a cut left */
         }
         last = block;
-        erases = rep_get32(p + NF2_STATE_ERASES) + (p[NF2_STATE_SUSPECT] & 1u);
+        erases = rep_get32(p + NF2_STATE_ERASES) + ((p[NF2_STATE_FLAGS] & NF2_FLAG_SUSPECT) != 0);
         block = rep_get16(p + NF2_STATE_NEXT);
     }
     return last;
@@ -240,8 +252,8 @@ static void settle(struct repair *r)
     r->epoch_known = true;
     r->never_cut = r->doubted ||
                    (state->clean && rep_state16(state, NF2_STATE_UNCLEAN) == 0 &&
-                    rep_state8(state, NF2_STATE_BADS) == 0 &&
-                    (rep_state8(state, NF2_STATE_BAD_FLAGS) & NF2_BAD_KEYS) == 0);
+                    rep_state_bads(state) == 0 &&
+                    !rep_state_flag(state, NF2_FLAG_BAD * NF2_BAD_KEYS));
 }
 
 bool rep_root_has_room(const struct repair *r)

@@ -7,24 +7,34 @@
 
 /* ---- what is on record ----------------------------------------------------------------------- */
 
-static void load_window(struct repair *r)
+/* Two bits for each region say what its blocks are. */
+static void load_regions(struct repair *r)
 {
-    const struct rep_state *state = &r->state;
-    uint32_t first = rep_state16(state, NF2_STATE_WINDOW) * r->window_blocks,
-             group = (r->window_blocks + NF2_GROUPS - 1) / NF2_GROUPS,
-             erased_groups = rep_state32(state, NF2_STATE_ERASED),
-             ahead = rep_state16(state, NF2_STATE_AHEAD);
+    uint32_t geometry = rep_state8(&r->state, NF2_STATE_GEOMETRY);
+    uint32_t size = geometry & 15u, shift = geometry >> 4;
 
     for (uint32_t block = 0; block < r->blocks; block++) {
-        uint32_t at = block - first;
-        bool used = block < first || !rep_state_flag(state, NF2_STATE_FRESH), erased = !used;
-        if (at < r->window_blocks) { /* of other windows it is known only if they were ever used */
-            used = (rep_state8(state, NF2_STATE_USED + at / 8) >> at % 8 & 1u) != 0;
-            bool in_part = at < ahead && at / group == (ahead - 1u) / group;
-            erased = !used && (rep_state_flag(state, NF2_STATE_NOW_FRESH) || in_part ||
-                               (erased_groups >> at / group & 1u) != 0);
+        uint32_t region = (block + shift) >> size, state = 0;
+        if (region < NF2_REGIONS_MAX) {
+            state = rep_state8(&r->state, NF2_STATE_REGIONS + region / 4) >> region % 4 * 2 & 3u;
         }
-        r->record[block] = (uint8_t)((used ? REP_USED : 0) | (erased ? REP_ERASED : 0));
+        r->record[block] = (uint8_t)(state < 2 ? REP_USED : state == 3 ? REP_ERASED : 0);
+    }
+}
+
+/*
+ * Of each writer: blocks that it has claimed, which only a clean volume has still, and those of
+ * these, and behind them, that are erased.
+ */
+static void load_claims(struct repair *r)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        const uint8_t *claim = r->state.record + NF2_STATE_CLAIMS + 4 * i;
+        uint32_t start = rep_get16(claim), most = claim[2] > claim[3] ? claim[2] : claim[3];
+        for (uint32_t n = r->state.clean ? 0 : claim[2]; n < most && start + n < r->blocks; n++) {
+            r->record[start + n] |= n < claim[2] ? REP_CLAIMED : 0;
+            r->record[start + n] |= n < claim[3] ? REP_ERASED : 0;
+        }
     }
 }
 
@@ -63,20 +73,14 @@ void rep_space_load(struct repair *r)
     if (p == NULL) {
         return;
     }
-    load_window(r);
-    for (unsigned i = 0; i < p[NF2_STATE_BADS]; i++) {
+    load_regions(r);
+    for (unsigned i = 0; i < rep_state_bads(&r->state); i++) {
         uint32_t block = rep_get16(p + NF2_STATE_BAD + 2 * i);
         if (block < r->blocks) {
             r->record[block] |= REP_BAD;
         }
     }
-    for (unsigned i = 0; i < 2 && r->state.clean; i++) { /* only a clean volume has claims */
-        const uint8_t *claim = p + NF2_STATE_CLAIMS + 4 * i;
-        uint32_t start = rep_get16(claim);
-        for (uint32_t n = 0; n < claim[2] && start + n < r->blocks; n++) {
-            r->record[start + n] |= n < claim[3] ? REP_CLAIMED | REP_ERASED : REP_CLAIMED;
-        }
-    }
+    load_claims(r);
 }
 
 static bool blank(const struct repair *r, uint32_t block)
@@ -94,7 +98,7 @@ static void check_next(struct repair *r)
     uint32_t next = r->state.next;
     bool sure = r->state.clean && rep_root_has_room(r);
 
-    if (!rep_state_flag(&r->state, NF2_STATE_SUSPECT) && !blank(r, next)) {
+    if (!rep_state_flag(&r->state, NF2_FLAG_SUSPECT) && !blank(r, next)) {
         rep_find(r, sure ? REPAIR_ERASED : REPAIR_UNFINISHED, next, 0, 0, 0,
                  sure ? "The root log's next block is on record as erased, and is not." :
                         "The root log's next block holds something that is no root log.");
@@ -103,11 +107,8 @@ static void check_next(struct repair *r)
 
 static void compare_record(struct repair *r)
 {
-    uint32_t free = rep_state16(&r->state, NF2_STATE_FREE), room = r->blocks;
-
     for (uint32_t block = 0; block < r->blocks; block++) {
         enum repair_use use = (enum repair_use)r->use[block];
-        room -= use != REPAIR_USE_NONE && use != REPAIR_USE_CLAIMED;
         if (use != REPAIR_USE_NONE && block >= NF2_SUPER_BLOCKS &&
             !rep_on_record(r, block, REP_USED)) {
             r->older = true;
@@ -118,10 +119,6 @@ static void compare_record(struct repair *r)
             rep_find(r, REPAIR_ERASED, block, 0, 0, 0,
                      "This block is on record as erased, and is not.");
         }
-    }
-    if (r->summary.complete && free > room) {
-        rep_find(r, REPAIR_COUNT, r->state.head, 0, free, 0,
-                 "%u blocks are free on record, and %u can be.", free, room);
     }
 }
 

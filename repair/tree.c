@@ -204,7 +204,7 @@ void rep_tree_read(struct repair *r)
     if (state->record != NULL && r->summary.log_read) {
         const struct walk walk = {r, rep_state16(state, NF2_STATE_ROOT),
                                   rep_state16(state, NF2_STATE_BASE),
-                                  rep_state8(state, NF2_STATE_LEVEL), rep_all_keys, state->head, 0,
+                                  rep_state_level(state), rep_all_keys, state->head, 0,
                                   true, false};
         walk_node(&walk);
     } else { /* an older root may be the root of older leaves */

@@ -1,285 +1,348 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * alloc.c - hands out blocks. Kept here: what is programmed is on record as claimed, or lies in a
+ * region that is in use on record [4]; and it was erased since it was in use [4].
+ */
 #include "alloc.h"
 
-#define CLAIM_FEW 4u            /* blocks that one claim for nodes takes where they are not many */
+#define CLAIM_MOST 16u          /* blocks that one claim takes */
 
-uint32_t nf2_alloc_stock(const nf2_t *fs)
-{
-    return fs->now_free + nf2_space_claimed(fs);
-}
-
-/* Puts a run of free blocks of `now` on record as used, which they are if a cut loses the claim. */
-static int claim_run(nf2_t *fs, struct nf2_claim *claim, uint32_t start, uint32_t count)
-{
-    uint32_t erased = nf2_space_erased(fs, start, count);
-
-    NF2_ASSERT(count > 0 && start + count <= fs->blocks && claim->count == 0 && fs->opened);
-    nf2_space_take(fs, start, count); /* a turn of the log must not take them */
-    nf2_space_changed(fs);
-    NF2_TRY(NF2_BROKEN(NF2_FAULT_CLAIM) ? NF2_OK : nf2_journal_checkpoint(fs));
-    claim->start = (uint16_t)start;
-    claim->count = (uint8_t)count;
-    claim->erased = (uint8_t)erased;
-    (void)nf2_space_find(fs, 1, NF2_SPACE_WHOLE, &start); /* is all that is left held back? */
-    return NF2_OK;
-}
+/* ---- erasing --------------------------------------------------------------------------------- */
 
 int nf2_alloc_erase(nf2_t *fs, uint32_t block, uint32_t count)
 {
-    int result = nf2_flash_erase(fs, block, count);
+    int result = NF2_BROKEN(NF2_FAULT_ERASE) ? NF2_OK : nf2_flash_erase(fs, block, count);
 
     if (result == NF2_FAILED_BLOCK && count > 1) {
         count = 1;
         result = nf2_flash_erase(fs, block, 1);
     }
-    fs->erases += count;
+    nf2_space_erased(fs, block, count);
     if (result == NF2_FAILED_BLOCK) {
         nf2_journal_bad(fs, block);
     }
     return result == NF2_OK ? (int)count : result;
 }
 
-/*
- * Erases blocks of a claim that follow those that are erased, or (`erases_whole`) all of it and the
- * rest of its group. One that fails ends it, or begins it no more.
- */
-static int erase_next(nf2_t *fs, struct nf2_claim *claim, uint32_t count)
+/* Blocks that one erase takes at a place, before this end, within a time. */
+static uint32_t erase_at(const nf2_t *fs, uint32_t block, uint32_t end, bool large)
 {
-    NF2_ASSERT(claim->erased + count <= claim->count ||
-               (claim->erased == 0 && count == nf2_large_blocks(fs)));
-    int result = NF2_BROKEN(NF2_FAULT_ERASE) ? (int)count :
-                 nf2_alloc_erase(fs, (uint32_t)claim->start + claim->erased, count);
-    if (result == NF2_FAILED_BLOCK) {
-        claim->start = (uint16_t)(claim->start + (claim->erased == 0));
-        claim->count = (uint8_t)(claim->erased == 0 ? claim->count - 1u : claim->erased);
-        return NF2_OK;
-    }
-    NF2_TRY(result);
-    if (claim->erased + (uint32_t)result > claim->count) {
-        fs->erased_groups |= nf2_space_group(fs, claim->start);
-        result = claim->count;
-    }
-    claim->erased = (uint8_t)(claim->erased + result);
-    return NF2_OK;
+    uint32_t blocks = nf2_large_blocks(fs);
+    bool fits = nf2_large_begins(fs, block) && block + blocks <= end;
+
+    return large && fits ? blocks : 1;
 }
 
-/*
- * Does one large erase take all of a claim, and is none of it erased? What is free beside it in its
- * group may be erased with it: one by one the blocks that data does not leave to nodes would take
- * three times as long.
- */
-static bool erases_whole(const nf2_t *fs, const struct nf2_claim *claim)
+/* Erases the front of a claim: with one large erase, if that fits. A bad block is left out. */
+static int erase_front(nf2_t *fs, struct nf2_claim *claim)
 {
-    uint32_t large = nf2_large_blocks(fs);
+    uint32_t end = claim->start + nf2_claim_rest(fs, claim);
 
-    return claim->erased == 0 && claim->count > 1 && nf2_large_begins(fs, claim->start) &&
-           (claim->count == large ||
-            (nf2_group_blocks(fs) == large && nf2_space_rest_free(fs, claim->start, claim->count)));
-}
-
-/*
- * Erases what stands first in a claim: all at once if that is one large erase, which no step of
- * idle work has time for.
- */
-static int erase_first(nf2_t *fs, struct nf2_claim *claim)
-{
-    bool whole = fs->idle == 0 && erases_whole(fs, claim);
-    return erase_next(fs, claim, whole ? nf2_large_blocks(fs) : 1);
-}
-
-static void take(struct nf2_claim *claim, uint32_t count)
-{
-    NF2_ASSERT(count <= claim->erased);
-    claim->start = (uint16_t)(claim->start + count);
-    claim->count = (uint8_t)(claim->count - count);
-    claim->erased = (uint8_t)(claim->erased - count);
-}
-
-static bool many_free(const nf2_t *fs)
-{
-    return fs->now_free > fs->window_blocks / 4;
-}
-
-/*
- * A run of free blocks becomes the claim, of these or else of others: blocks of it, 0 if there is
- * none.
- */
-static NF2_APART int claim_free(nf2_t *fs, struct nf2_claim *claim, uint32_t most,
-                                enum nf2_space_of of)
-{
-    uint32_t start = claim->start, n = nf2_space_find(fs, most, of, &start);
-
-    NF2_TRY(n > 0 ? claim_run(fs, claim, start, n) : NF2_OK);
-    return (int)n;
-}
-
-/* A block that was in use becomes the claim. */
-static bool claim_one(struct nf2_claim *claim, uint32_t block, bool erased)
-{
-    claim->start = (uint16_t)block;
-    claim->count = 1;
-    claim->erased = erased;
-    return true;
-}
-
-/* The last block of another claim becomes the claim; false: that has none. */
-static NF2_APART bool claim_other(struct nf2_claim *claim, struct nf2_claim *other)
-{
-    bool suspect;
-
-    if (other->count == 0) {
-        return false;
-    }
-    uint32_t block = nf2_claim_last(other, &suspect);
-    return claim_one(claim, block, !suspect);
-}
-
-/*
- * `kept`: so many blocks are left to nodes. What one claim takes is lost by a cut until a walk
- * finds it again: it has a bound.
- */
-static int claim_new(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
-{
-    struct nf2_space *space = &fs->space;
-    bool nodes = claim == &space->nodes, moved = claim == &space->moved, plenty = many_free(fs);
-    uint32_t most = nf2_max(fs->free / 4, nf2_group_blocks(fs));
-    uint32_t stock = (uint32_t)space->nodes.count + fs->freed_count;
-    uint32_t keep = kept > stock ? kept - stock : 0;
-    int n = 0;
-
-    if (nodes) {
-        most = nf2_min(!fs->mounted ? 1 : plenty ? nf2_part_blocks(fs) : CLAIM_FEW, most);
-        /* one large erase for many nodes */
-        n = claim_free(fs, claim, most, plenty ? NF2_SPACE_WHOLE : NF2_SPACE_RESTS);
-    } else if (fs->now_free > keep) {
-        most = nf2_min(nf2_min(nf2_part_blocks(fs), fs->now_free - keep), most);
-        n = claim_free(fs, claim, most, moved ? NF2_SPACE_WORN : NF2_SPACE_WHOLE);
-    } else if (claim_other(claim, moved ? &space->data : &space->moved)) {
-        return NF2_OK;
-    } else if (stock <= kept) {
+    if (fs->patience == NF2_NO_ERASE) {
         return NF2_NEED_SPACE;
     }
-    if (n != 0) {
-        return n;
+    int erased = nf2_alloc_erase(fs, claim->start,
+                                 erase_at(fs, claim->start, end, fs->patience == NF2_WAITS));
+    if (erased == NF2_FAILED_BLOCK) {
+        nf2_claim_take(claim, 1);
+        return NF2_OK;
     }
-    bool found = fs->freed_count > 0 &&
-                 claim_one(claim, space->freed[--fs->freed_count], false);
-    /* those for what moves, for data, for nodes */
-    for (unsigned i = 3; i-- > 0 && !found;) {
-        found = claim_other(claim, &space->claim[i]);
-    }
-    return found ? NF2_OK : NF2_NEED_SPACE;
+    NF2_TRY(erased);
+    claim->erased = (uint8_t)nf2_min((uint32_t)erased, 255);
+    return NF2_OK;
 }
 
-/* Erased blocks at the front of a claim, which gets new ones if it has none. */
-static int have_erased(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
+/* ---- claims ---------------------------------------------------------------------------------- */
+
+/*
+ * What a claim takes is lost by a cut until a walk finds it: so the claims of a session grow with
+ * it.
+ */
+static uint32_t claim_size(const nf2_t *fs)
 {
-    NF2_TRY(nf2_journal_open(fs));
-    while (claim->erased == 0) {
-        NF2_TRY(claim->count == 0 ? claim_new(fs, claim, kept) :
-                fs->idle > 1 ? NF2_NEED_SPACE : erase_first(fs, claim));
+    return nf2_min(1u << nf2_min(fs->space.claims, 4), CLAIM_MOST);
+}
+
+/*
+ * Puts more blocks on record as claimed, of the open region or a new one: 0 if there is none. No
+ * turn of the log meets a claim that is not on record: it would take its next block from there, and
+ * a session that is cut then would leave something in a region that is free on record.
+ */
+static int claim_more(nf2_t *fs, enum nf2_writer_kind who, uint32_t most)
+{
+    struct nf2_claim *claim = &fs->space.claim[who];
+    uint32_t opened = 0, region;
+
+    NF2_ASSERT(claim->count == 0 && fs->opened);
+    NF2_TRY(nf2_journal_room(fs, NF2_STATE_BYTES));
+    most = nf2_min(most, CLAIM_MOST);
+    if (nf2_claim_rest(fs, claim) == 0) {
+        region = nf2_claim_choose(fs, who);
+        if (region == NF2_NO_REGION) {
+            return 0;
+        }
+        opened = nf2_claim_open(fs, claim, region, most);
     }
-    return NF2_OK;
+    claim->count = (uint8_t)nf2_min(opened > 0 ? opened : nf2_claim_rest(fs, claim), most);
+    fs->space.claims = (uint8_t)nf2_min(fs->space.claims + 1u, 255);
+    nf2_space_changed(fs);
+    int result = NF2_BROKEN(NF2_FAULT_CLAIM) ? NF2_OK : nf2_journal_here(fs);
+    if (result == NF2_FAILED_BLOCK) {
+        claim->count = 0;
+        if (opened > 0) {
+            nf2_claim_undo(fs, claim, opened);
+        }
+        result = nf2_journal_checkpoint(fs);
+    }
+    return result < 0 ? result : 1;
+}
+
+/* The claim of another writer becomes this one's, which has none: false, if all are used up. */
+static bool claim_other(nf2_t *fs, enum nf2_writer_kind who)
+{
+    struct nf2_claim *claim = &fs->space.claim[who];
+
+    for (unsigned i = NF2_WRITERS; i-- > 0;) {
+        struct nf2_claim *other = &fs->space.claim[i];
+        if (i != (unsigned)who && nf2_claim_rest(fs, other) > 0) {
+            struct nf2_claim last = *claim;
+            *claim = *other;
+            *other = last;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- holes ----------------------------------------------------------------------------------- */
+
+bool nf2_alloc_holes_first(const nf2_t *fs)
+{
+    bool few = fs->space.free <= nf2_space_spare(fs) + nf2_region_blocks(fs);
+
+    return few && (fs->space.hand_count > 0 || nf2_holes_left(fs) > 0);
+}
+
+/*
+ * A single block that is not of a claim: a hole, or (`all`) one that was freed in this session. These
+ * come last: a node and its successor would take turns in two of them, and wear them out.
+ */
+static uint32_t next_single(nf2_t *fs, bool all)
+{
+    uint32_t block;
+
+    if (nf2_holes_take(fs, &block)) {
+        return block;
+    }
+    return all ? nf2_freed_take(fs) : NF2_NO_BLOCK;
+}
+
+/* An erased one: 1, 0 if there is none, or an error. */
+static int single(nf2_t *fs, uint32_t *block)
+{
+    struct nf2_space *space = &fs->space;
+    int erased = NF2_FAILED_BLOCK;
+
+    if (space->hand_count > 0) {
+        *block = space->hand[--space->hand_count];
+        return 1;
+    }
+    if (fs->patience == NF2_NO_ERASE) {
+        return 0;
+    }
+    while (erased == NF2_FAILED_BLOCK) {
+        *block = next_single(fs, true);
+        if (*block == NF2_NO_BLOCK) {
+            return 0;
+        }
+        erased = nf2_alloc_erase(fs, *block, 1);
+    }
+    return erased;
+}
+
+/* ---- taking ---------------------------------------------------------------------------------- */
+
+/*
+ * Erased blocks at the front of a claim, which gets new ones if it has none: 1; or a single block
+ * in `*block`: 2; or an error.
+ */
+static int have_erased(nf2_t *fs, enum nf2_writer_kind who, uint32_t want, uint32_t kept,
+                       uint32_t *block)
+{
+    struct nf2_claim *claim = &fs->space.claim[who];
+
+    NF2_TRY(nf2_journal_open(fs));
+    while (claim->count == 0 || claim->erased == 0) {
+        if (claim->count > 0) {
+            NF2_TRY(erase_front(fs, claim));
+            continue;
+        }
+        uint32_t stock = nf2_space_stock(fs);
+        if (stock <= kept) {
+            return NF2_NEED_SPACE;
+        }
+        int found = nf2_alloc_holes_first(fs) ? single(fs, block) : 0;
+        if (found == 0) {
+            found = claim_more(fs, who, nf2_min(nf2_max(claim_size(fs), want), stock - kept));
+            if (found > 0) {
+                continue;
+            }
+        }
+        found = found == 0 ? single(fs, block) : found;
+        if (found != 0) {
+            return found < 0 ? found : 2;
+        }
+        if (!claim_other(fs, who)) {
+            return NF2_NEED_SPACE;
+        }
+    }
+    return 1;
+}
+
+/* What is written after a cut must not have a serial that was given before it. */
+static int record_serial(nf2_t *fs)
+{
+    bool due = fs->root.serial - fs->root.serial_recorded >= NF2_SERIALS_AHEAD - 1u;
+    return due && fs->opened ? nf2_journal_checkpoint(fs) : NF2_OK;
 }
 
 int nf2_alloc_node(nf2_t *fs, uint32_t *block)
 {
-    struct nf2_claim *claim = &fs->space.nodes;
+    struct nf2_claim *claim = &fs->space.claim[NF2_FOR_NODES];
 
-    NF2_NEAR(claim);
-    if (claim->count == 0 && fs->space.moved.count == 1) {
-        (void)claim_other(claim, &fs->space.moved); /* see keep_two() */
+    NF2_TRY(record_serial(fs));
+    int found = have_erased(fs, NF2_FOR_NODES, 1, 0, block);
+
+    NF2_TRY(found);
+    if (found == 1) {
+        *block = claim->start;
+        nf2_claim_take(claim, 1);
     }
-    NF2_TRY(have_erased(fs, claim, 0));
-    *block = claim->start;
-    take(claim, 1);
+    nf2_space_filled(fs, *block, 1, true);
     return NF2_OK;
 }
 
-/* The claim that walk.moved is taken from. */
-static NF2_APART struct nf2_claim *claim_of_moves(nf2_t *fs)
+int nf2_alloc_data(nf2_t *fs, enum nf2_writer_kind who, uint32_t most, uint32_t kept,
+                   struct nf2_run *run)
 {
-    struct nf2_space *space = &fs->space;
+    struct nf2_claim *claim = &fs->space.claim[who];
+    uint32_t block;
+    int found = have_erased(fs, who, most, kept, &block);
 
-    return space->moved.count > 0 || many_free(fs) ? &space->moved : &space->data;
-}
-
-bool nf2_alloc_goes_on(nf2_t *fs)
-{
-    uint32_t erased = fs->walk.moved.count + claim_of_moves(fs)->erased;
-
-    return fs->idle <= (erased > 0);
-}
-
-int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
-{
-    struct nf2_claim *claim = most == 0 ? claim_of_moves(fs) : &fs->space.data;
-
-    NF2_TRY(have_erased(fs, claim, kept));
-    run->block = claim->start;
+    NF2_TRY(found);
     run->within = 0;
-    run->count = (uint16_t)nf2_min(nf2_max(most, 1), claim->erased);
-    take(claim, run->count);
+    run->count = 1;
+    if (found == 1) {
+        block = claim->start;
+        run->count = (uint16_t)nf2_min(nf2_min(most, claim->count), claim->erased);
+        nf2_claim_take(claim, run->count);
+    }
+    /* NOLINTNEXTLINE(clang-analyzer-*): have_erased() sets it where it returns 2 */
+    run->block = (uint16_t)block;
+    nf2_space_filled(fs, block, run->count, !fs->walk.active);
     return NF2_OK;
 }
 
-/* Is more of it to be erased, or is it empty? */
-static bool is_short(const struct nf2_claim *claim)
+bool nf2_alloc_moves_erased(const nf2_t *fs)
 {
-    return claim->count == 0 || claim->erased < claim->count;
+    const struct nf2_space *space = &fs->space;
+    const struct nf2_claim *claim = &space->claim[NF2_FOR_MOVES];
+
+    if (nf2_claim_rest(fs, claim) > 0 && claim->erased == 0) {
+        return false;
+    }
+    return claim->erased > 0 || space->hand_count > 0 || space->erased_regions > 0;
 }
 
+/* ---- ahead of need --------------------------------------------------------------------------- */
+
 /*
- * The claim that is, of those for calls, or the one for what moves; NULL: none. That is made only
- * where many blocks are free: else the claims would take blocks from each other, for ever.
+ * Where regions are smaller than a large erase: does one begin here that takes free ones alone?
+ * Only in a format: later on the count of each region has to be kept.
  */
-static struct nf2_claim *short_claim(nf2_t *fs, bool moves)
+static bool free_together(const nf2_t *fs, uint32_t block)
+{
+    uint32_t large = nf2_large_blocks(fs), end = block + large;
+    bool fits = !fs->mounted && large > nf2_region_blocks(fs) && end <= fs->blocks &&
+                nf2_large_begins(fs, block);
+
+    for (; fits && block < end; block += nf2_region_blocks(fs)) {
+        fits = nf2_region_state(fs, nf2_region_of(fs, block)) == NF2_REGION_FREE;
+    }
+    return fits;
+}
+
+/* So many blocks from the first one of a region on are erased. */
+static void erased_ahead(nf2_t *fs, uint32_t region, uint32_t count)
 {
     struct nf2_space *space = &fs->space;
-    struct nf2_claim *claim = moves ? claim_of_moves(fs) :
-                              is_short(&space->nodes) ? &space->nodes : &space->data;
 
-    return (fs->walk_active || !moves) && is_short(claim) ? claim : NULL;
-}
-
-/*
- * A call may take two nodes, where a leaf becomes two. If one is left it becomes the claim for what
- * moves, where the second one is taken from, and that becomes the one for nodes.
- */
-static void keep_two(nf2_t *fs)
-{
-    struct nf2_claim *nodes = &fs->space.nodes, *moved = &fs->space.moved, last = *nodes;
-
-    if (last.count == 1 && moved->count != 1 && fs->now_free > 0) {
-        memcpy(nodes, moved, sizeof last);
-        memcpy(moved, &last, sizeof last);
+    for (uint32_t size; count >= (size = nf2_region_size(fs, region)); count -= size) {
+        nf2_region_set(fs, region++, NF2_REGION_ERASED);
+        space->unrecorded = true;
+        space->ahead_region = NF2_NO_REGION;
+        if (region == space->regions) {
+            break;
+        }
     }
+    space->ahead = (uint16_t)count;
 }
 
-int nf2_alloc_ahead(nf2_t *fs, bool moves, uint32_t left, uint32_t budget)
+/* Erases a part of a free region, or several of them. */
+static int region_ahead(nf2_t *fs, uint32_t most_us)
 {
-    const struct nf2_flash *flash = fs->flash;
+    struct nf2_space *space = &fs->space;
+    uint32_t region = space->ahead_region, first = nf2_region_first(fs, region);
+    uint32_t block = first + space->ahead, end = nf2_region_end(fs, region);
 
-    keep_two(fs);
-    struct nf2_claim *claim = short_claim(fs, moves);
-    if (claim == NULL) {
+    if (most_us < fs->flash->erase_block_us) {
         return 0;
     }
-    if (claim->count == 0) {
-        int claimed = claim_new(fs, claim, nf2_space_spare(fs));
-        return claimed == NF2_NEED_SPACE ? 0 : claimed < 0 ? claimed : NF2_AHEAD_DONE;
+    bool large = most_us >= fs->flash->large_erase_us;
+    uint32_t begin = block - block % nf2_large_blocks(fs); /* the first of several regions */
+    if (large && space->ahead == 0 && free_together(fs, begin)) {
+        region = nf2_region_of(fs, begin);
+        block = first = begin;
+        end = begin + nf2_large_blocks(fs);
+        space->ahead_region = (uint16_t)region;
     }
-    uint32_t count = 1, us = flash->erase_block_us;
-    if (erases_whole(fs, claim) && budget >= flash->large_erase_us) {
-        count = nf2_large_blocks(fs);
-        us = flash->large_erase_us;
+    uint32_t count = erase_at(fs, block, end, large);
+    int erased = NF2_BROKEN(NF2_FAULT_AHEAD) ? (int)count : nf2_alloc_erase(fs, block, count);
+    if (erased == NF2_FAILED_BLOCK) { /* the region is in use by now: holes are found in it */
+        space->ahead_region = NF2_NO_REGION;
+        return 1;
     }
-    if (left < us) {
-        return NF2_AHEAD_OWED;
-    }
-    NF2_TRY(erase_next(fs, claim, count));
-    return NF2_AHEAD_DONE;
+    NF2_TRY(erased);
+    erased_ahead(fs, region, space->ahead + (uint32_t)erased);
+    return 1;
 }
+
+int nf2_alloc_ahead(nf2_t *fs, uint32_t most_us)
+{
+    struct nf2_space *space = &fs->space;
+
+    if (space->ahead_region != NF2_NO_REGION && !nf2_region_free(fs, space->ahead_region)) {
+        space->ahead_region = NF2_NO_REGION;
+    }
+    if (space->ahead_region != NF2_NO_REGION) {
+        return region_ahead(fs, most_us);
+    }
+    if (!nf2_alloc_holes_first(fs) || space->hand_count == NF2_HAND_MAX ||
+        most_us < fs->flash->erase_block_us) {
+        return 0;
+    }
+    uint32_t block = next_single(fs, false);
+    if (block == NF2_NO_BLOCK) {
+        return 0;
+    }
+    int erased = nf2_alloc_erase(fs, block, 1);
+    if (erased > 0) {
+        space->hand[space->hand_count++] = (uint16_t)block;
+    }
+    return erased == NF2_FAILED_BLOCK || erased > 0 ? 1 : erased;
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 void nf2_run_advance(const nf2_t *fs, struct nf2_run *run, uint32_t within)
 {

@@ -3,7 +3,7 @@
 
 int nf2_bad_record(nf2_t *fs)
 {
-    while (fs->bads >= NF2_BAD_MAX / 2 && nf2_alloc_stock(fs) >= nf2_space_kept(fs)) {
+    while (fs->bads >= NF2_BAD_MAX / 2 && nf2_space_stock(fs) >= nf2_space_kept(fs)) {
         struct nf2_op op;
         fs->bad_flags |= NF2_BAD_KEYS;
         NF2_TRY(nf2_journal_checkpoint(fs)); /* else it would be free there, after a cut */

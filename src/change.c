@@ -168,7 +168,7 @@ static int measure(nf2_t *fs, struct rewrite *rewrite)
  */
 static uint32_t most_of(const nf2_t *fs, const struct rewrite *rewrite)
 {
-    if (rewrite->count == 0 || nf2_alloc_stock(fs) < nf2_space_kept(fs)) {
+    if (rewrite->count == 0 || nf2_space_stock(fs) < nf2_space_kept(fs)) {
         return 16;
     }
     bool names = rewrite->level == 0 && rewrite->lead->length != 4;
@@ -181,7 +181,7 @@ static uint32_t most_of(const nf2_t *fs, const struct rewrite *rewrite)
  */
 static NF2_APART uint32_t joined_most(const nf2_t *fs)
 {
-    return nf2_log_bytes(fs) / 16 * (fs->walk_hard == NF2_JOINS ? 14u : 8u);
+    return nf2_log_bytes(fs) / 16 * (fs->walk.need == NF2_NEED_LAST ? 14u : 8u);
 }
 
 /* One node or two, and whether the old one stays. */
@@ -332,7 +332,7 @@ static NF2_APART int append(nf2_t *fs, struct rewrite *rewrite)
         return result == NF2_OK ? 1 : result == NF2_NODE_FULL ? 0 : result;
     }
     rewrite->failed |= (uint8_t)failed;
-    fs->idle = 0; /* it has to be replaced, however long that takes */
+    fs->patience = NF2_WAITS; /* it has to be replaced, however long that takes */
     return NF2_BROKEN(NF2_FAULT_TAIL) ? 1 : 0;
 }
 
@@ -413,7 +413,7 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_key *lower, uint32_t bytes)
     struct nf2_front front;
 
     /* one node a level: it must go on when removals took the rest */
-    if (top == 0 || nf2_alloc_stock(fs) < 2u + top) {
+    if (top == 0 || nf2_space_stock(fs) < 2u + top) {
         return NF2_UNCHANGED;
     }
     NF2_TRY(nf2_tree_lead(fs, lower, false));
@@ -431,7 +431,7 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_key *lower, uint32_t bytes)
     /*
      * one that was made small stays so until it is nearly empty, else it would be split again soon
      */
-    bool small = way->node->base_end < 5 * part && fs->walk_hard != NF2_JOINS;
+    bool small = way->node->base_end < 5 * part && fs->walk.need != NF2_NEED_LAST;
     if (level == 1 && bytes > (small ? part : joined_most(fs) / 2)) {
         return NF2_UNCHANGED;
     }
@@ -456,7 +456,7 @@ static NF2_APART int lead_all(nf2_t *fs, const struct nf2_op *ops, unsigned coun
         if (op > ops) {
             within = nf2_tree_leads(fs, op->key, false);
         }
-        if (within > 0 && op->type == NF2_OP_RANGE) {
+        if (within > 0 && op->type == NF2_OP_RANGE && op->to != NF2_NONE) {
             int above = nf2_tree_bound(fs, true, op->key, &upper);
             within = above > 0 ? !nf2_op_covers(op, &upper) : above < 0 ? above : 1;
         }
@@ -481,12 +481,12 @@ static int cut_range(nf2_t *fs, struct nf2_op *range)
     NF2_TRY(nf2_tree_lead(fs, range->key, false));
     int above = nf2_tree_bound(fs, true, range->key, &upper);
     if (above > 0 && nf2_op_covers(range, &upper)) {
-        range->to = nf2_key_value(&upper);
+        range->to = range->to > NF2_FILE_MAX ? NF2_NONE : nf2_key_value(&upper);
     }
     return above < 0 ? above : 1;
 }
 
-int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range)
+int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range, struct nf2_key *key)
 {
     struct nf2_entry entry;
     int found = nf2_tree_seek_as_is(fs, range->key, NF2_AT_OR_ABOVE, &entry);
@@ -494,12 +494,12 @@ int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range)
     if (found <= 0 || !nf2_op_covers(range, &entry.key)) {
         return found < 0 ? found : 0;
     }
-    range->key = nf2_op_own(range);
-    nf2_key_copy(nf2_op_own(range), &entry.key);
+    range->key = key;
+    nf2_key_copy(key, &entry.key);
     return cut_range(fs, range);
 }
 
-int nf2_tree_apply(nf2_t *fs, struct nf2_op *op)
+int nf2_tree_apply(nf2_t *fs, struct nf2_op *op, struct nf2_key *key)
 {
     uint32_t to = op->to;
     int found;
@@ -507,7 +507,7 @@ int nf2_tree_apply(nf2_t *fs, struct nf2_op *op)
     if (op->type != NF2_OP_RANGE) {
         return nf2_tree_change(fs, op, 1);
     }
-    while ((found = nf2_tree_first_part(fs, op)) > 0) { /* leaf by leaf */
+    while ((found = nf2_tree_first_part(fs, op, key)) > 0) { /* leaf by leaf */
         uint32_t before = fs->changes;
         NF2_TRY(nf2_tree_change(fs, op, 1));
         NF2_TRY(before != fs->changes ? NF2_OK : NF2_ERR_IO); /* a leaf is out of order */

@@ -3,7 +3,7 @@
 
 #include "refs.h"
 #include "rows.h"
-#include "sweep.h"
+#include "collect.h"
 
 int nf2_commit_orphan(const struct nf2_content *content, struct nf2_op *op)
 {
@@ -35,8 +35,18 @@ static int change(nf2_t *fs, nf2_file_t *file, struct nf2_op *ops, unsigned n)
     if (file->shadow != 0) {
         nf2_op_delete_orphan(&ops[n++], file->shadow);
     }
-    NF2_TRY(nf2_change_last(fs, ops, n));
+    NF2_TRY(nf2_change_ahead(fs, ops, n));
     return committed(fs, file);
+}
+
+/*
+ * In front of the head of new content are two bytes of fields without any, for where there are
+ * fields in front of them: those are of an older content.
+ */
+#define OLDER_BYTES 2u
+static uint8_t *head_begin(uint8_t *bytes)
+{
+    return nf2_put16(bytes, NF2_BODY_FIELDS);
 }
 
 /*
@@ -47,15 +57,20 @@ static NF2_APART int replace_content(nf2_t *fs, nf2_file_t *file, const uint8_t 
                                      uint32_t head_bytes)
 {
     struct nf2_content old = {.kind = file->kind, .id = file->id};
+    uint32_t older = file->fields == NF2_FIELDS_VALID ? OLDER_BYTES : 0;
     struct nf2_op ops[3];
 
-    NF2_TRY(nf2_op_content(fs, &file->key, head, head_bytes, &ops[0]));
-    if (head[0] == NF2_BODY_INLINE && file->buffered > 0) { /* not of a long name: nf2_inline_max */
+    nf2_op_put(&ops[0], &file->key, head - older, head_bytes + older);
+    if (nf2_has_front(file)) {
+        NF2_TRY(nf2_op_content(fs, &ops[0]));
+    }
+    if (*head == NF2_BODY_INLINE && file->buffered > 0) { /* with no front: see nf2_inline_max */
         ops[0].body[1] = nf2_span_of(file->buffer, file->buffered);
     }
     uint32_t id = file->shadow;
     NF2_TRY(change(fs, file, ops, 1u + (unsigned)nf2_commit_orphan(&old, &ops[1])));
-    file->kind = head[0];
+    file->kind = *head;
+    file->fields = file->fields != NF2_FIELDS_NONE ? NF2_FIELDS_OLDER : NF2_FIELDS_NONE;
     file->id = id;
     return 1;
 }
@@ -75,7 +90,7 @@ static int look_for_frames(nf2_t *fs, nf2_file_t *file)
             file->frames_block = piece.block;
             file->frames_data = (uint16_t)(piece.within + piece.length);
             file->frames_at = (uint16_t)at;
-            nf2_walked_piece(fs, &piece);
+            nf2_space_refer(fs, piece.block, 0, 1); /* it does not move */
         }
     }
     return NF2_OK;
@@ -125,7 +140,7 @@ static int build_list(nf2_t *fs, nf2_file_t *file, uint8_t *list)
 
 static NF2_APART int commit_list(nf2_t *fs, nf2_file_t *file)
 {
-    uint8_t list[NF2_LIST_BYTES];
+    uint8_t bytes[OLDER_BYTES + NF2_LIST_BYTES], *list = head_begin(bytes);
     int length = build_list(fs, file, list);
 
     if (length <= 0) {
@@ -189,31 +204,33 @@ int nf2_commit_end(nf2_t *fs, nf2_file_t *file, uint32_t size)
     if (end <= size) {
         return NF2_OK;
     }
-    NF2_TRY(nf2_sweep_ready(fs, false));
+    NF2_TRY(nf2_collect_ready(fs, false));
     return nf2_change_end(fs, file->shadow, size);
 }
 
 /* The shadow, made complete, becomes the file's map. */
 static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file)
 {
-    uint8_t body[5] = {NF2_BODY_MAP};
+    uint8_t bytes[OLDER_BYTES + 5u], *head = head_begin(bytes);
     int more = !file->fresh;
     uint32_t at = 0;
 
     NF2_TRY(nf2_data_spill(fs, file));
     NF2_TRY(nf2_commit_end(fs, file, file->size)); /* of a write that was refused */
     do {
-        NF2_TRY(nf2_sweep_ready(fs, false)); /* no step of the walk between a plan and its change */
+        /* no step of the walk between a plan and its change */
+        NF2_TRY(nf2_collect_ready(fs, false));
         more = more > 0 ? complete_shadow(fs, file, &at) : more;
     } while (more > 0);
     NF2_TRY(more);
-    nf2_put32(body + 1, file->shadow);
-    return replace_content(fs, file, body, sizeof body);
+    *head = NF2_BODY_MAP;
+    nf2_put32(head + 1, file->shadow);
+    return replace_content(fs, file, head, 5);
 }
 
 static int commit_pieces(nf2_t *fs, nf2_file_t *file)
 {
-    NF2_TRY(nf2_sweep_ready(fs, false)); /* the walk may make a map of a list */
+    NF2_TRY(nf2_collect_ready(fs, false)); /* the walk may make a map of a list */
     bool map = file->kind == NF2_BODY_MAP && !file->fresh;
     int done = map ? commit_in_map(fs, file) : file->shadow != 0 ? 0 : commit_list(fs, file);
     return done != 0 ? done : commit_shadow(fs, file);
@@ -248,14 +265,14 @@ static NF2_APART int commit_frames(nf2_t *fs, nf2_file_t *file)
 
 int nf2_commit(nf2_t *fs, nf2_file_t *file)
 {
-    static const uint8_t kind = NF2_BODY_INLINE;
+    static const uint8_t empty[] = {NF2_BODY_FIELDS, 0, NF2_BODY_INLINE};
 
     if (!file->changed && !file->dirty) {
         return NF2_OK;
     }
     /* each write of a file that has a shadow has left others what they were promised */
     bool names = file->created && file->promised == 0 && file->shadow == 0;
-    NF2_TRY(names ? nf2_data_name(fs) : nf2_sweep_ready(fs, false));
+    NF2_TRY(names ? nf2_data_name(fs) : nf2_collect_ready(fs, false));
     bool frame = file->dirty && nf2_data_frame(file, file->buffered);
     int done = frame ? commit_frames(fs, file) : 0;
     if (done != 0) {
@@ -263,8 +280,8 @@ int nf2_commit(nf2_t *fs, nf2_file_t *file)
     }
     if (!frame) {
         file->frames_block = 0;
-        if (nf2_content_whole(file) && file->size <= nf2_inline_max(&file->key)) {
-            return replace_content(fs, file, &kind, 1);
+        if (nf2_content_whole(file) && file->size <= nf2_inline_max(file)) {
+            return replace_content(fs, file, empty + OLDER_BYTES, 1);
         }
         NF2_TRY(nf2_data_flush(fs, file));
     }
@@ -287,5 +304,5 @@ int nf2_put_name(nf2_t *fs, const char *path, const void *body, uint32_t length)
         return NF2_ERR_NOENT;
     }
     nf2_op_name(&op, &found, body, length);
-    return body != NULL ? nf2_change_last(fs, &op, 1) : NF2_OK;
+    return body != NULL ? nf2_change_ahead(fs, &op, 1) : NF2_OK;
 }

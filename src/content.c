@@ -8,11 +8,16 @@ bool nf2_content_whole(const nf2_file_t *file)
            (file->fresh || file->kind == 0 || file->kind == NF2_BODY_INLINE);
 }
 
-uint32_t nf2_inline_max(const struct nf2_key *key)
+bool nf2_has_front(const nf2_file_t *file)
 {
-    uint32_t used = NF2_PAGE_HEAD + NF2_RECORD_OVERHEAD + NF2_KEY_BYTES + 3u;
+    return nf2_key_has_rest(&file->key) || file->fields != NF2_FIELDS_NONE;
+}
 
-    return key->length == NF2_KEY_MAX ? 0 : NF2_LOG_PAGE - used;
+uint32_t nf2_inline_max(const nf2_file_t *file)
+{
+    uint32_t used = NF2_PAGE_HEAD + NF2_RECORD_OVERHEAD + 5u + 1u + NF2_NAME_KEY + 3u;
+
+    return nf2_has_front(file) ? 0 : NF2_LOG_PAGE - used;
 }
 
 int nf2_list_next(nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece)
@@ -77,6 +82,19 @@ int nf2_content_entry(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *en
     return nf2_entry_content(fs, entry, content);
 }
 
+int nf2_op_content(nf2_t *fs, struct nf2_op *op)
+{
+    struct nf2_entry entry;
+    struct nf2_content content;
+
+    NF2_TRY(nf2_content_entry(fs, op->key, &entry, &content));
+    if (content.at > 0) {
+        op->body[1] = op->body[0];
+        op->body[0] = nf2_body_span(&entry, 0, content.at);
+    }
+    return NF2_OK;
+}
+
 int nf2_content_load(nf2_t *fs, nf2_file_t *file)
 {
     struct nf2_entry entry;
@@ -87,6 +105,7 @@ int nf2_content_load(nf2_t *fs, nf2_file_t *file)
     NF2_TRY(type == NF2_TYPE_DIR ? NF2_ERR_IO : type);
     file->kind = content.kind;
     file->id = content.id;
+    file->fields = content.fields;
     file->synced = file->size;
     file->here.length = 0;
     file->moves = fs->moves;

@@ -28,6 +28,9 @@ int nf2_list_next(nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece);
 int nf2_content_entry(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry,
                       struct nf2_content *content);
 
+/* A change that puts another content into an entry: behind what lies in front of the old one. */
+int nf2_op_content(nf2_t *fs, struct nf2_op *op);
+
 /* Reads that of a handle: kind, id, size. */
 int nf2_content_load(nf2_t *fs, nf2_file_t *file);
 
@@ -63,7 +66,10 @@ int nf2_content_some(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *
 /* Is all of the file in the buffer, and nowhere else? */
 bool nf2_content_whole(const nf2_file_t *file);
 
+/* Does anything lie in front of its content: the rest of a long name, or fields? */
+bool nf2_has_front(const nf2_file_t *file);
+
 /* The most that a file may hold to lie in its entry. */
-uint32_t nf2_inline_max(const struct nf2_key *key);
+uint32_t nf2_inline_max(const nf2_file_t *file);
 
 #endif

@@ -61,7 +61,7 @@ int nf2_enter(nf2_t *fs)
     if (!fs->mounted) {
         return NF2_ERR_INVAL;
     }
-    fs->effort = 0;
+    fs->call_began_us = fs->drive.busy_us;
     return NF2_OK;
 }
 

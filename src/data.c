@@ -2,7 +2,7 @@
 #include "data.h"
 
 #include "rows.h"
-#include "sweep.h"
+#include "collect.h"
 
 #define TAKEN_MAX 16u
 
@@ -23,7 +23,7 @@ uint32_t nf2_data_room(const nf2_t *fs, const nf2_file_t *file)
 static int acquire(nf2_t *fs, nf2_file_t *file, uint32_t length)
 {
     uint32_t bytes = nf2_block_bytes(fs), want = (length + bytes - 1) / bytes;
-    uint32_t kept = nf2_space_spare(fs);
+    uint32_t kept = nf2_collect_kept(fs);
     int result;
 
     if (length < bytes && fs->fragment.count > 0) {
@@ -31,9 +31,9 @@ static int acquire(nf2_t *fs, nf2_file_t *file, uint32_t length)
         fs->fragment.count = 0;
         return NF2_OK;
     }
-    while ((result = nf2_alloc_data(fs, nf2_min(want, TAKEN_MAX), kept, &file->run)) ==
-           NF2_NEED_SPACE) {
-        NF2_TRY(nf2_sweep_more(fs));
+    want = nf2_min(want, TAKEN_MAX);
+    while ((result = nf2_alloc_data(fs, NF2_FOR_DATA, want, kept, &file->run)) == NF2_NEED_SPACE) {
+        NF2_TRY(nf2_collect_more(fs));
         kept = nf2_space_kept(fs); /* what it has found may be no more than that */
     }
     NF2_TRY(result);
@@ -60,9 +60,8 @@ void nf2_data_align(nf2_t *fs, nf2_file_t *file)
 void nf2_data_release(nf2_t *fs, nf2_file_t *file)
 {
     struct nf2_run *run = &file->run;
-    struct nf2_claim *claim = &fs->space.data;
+    struct nf2_claim *claim = &fs->space.claim[NF2_FOR_DATA];
 
-    NF2_NEAR(claim);
     uint32_t whole = run->count > 0 ? run->count - (run->within > 0 ? 1u : 0) : 0;
 
     if (whole > 0 && run->block + run->count == claim->start) {
@@ -101,7 +100,7 @@ static NF2_APART uint32_t beside(const nf2_file_t *file, uint32_t blocks)
 
 static int room_beside(nf2_t *fs, uint32_t blocks)
 {
-    return blocks != NF2_NONE ? nf2_sweep_room(fs, blocks) : NF2_OK;
+    return blocks != NF2_NONE ? nf2_collect_room(fs, blocks) : NF2_OK;
 }
 
 /*
@@ -132,7 +131,7 @@ static uint32_t lacking(const nf2_t *fs, const nf2_file_t *file, uint32_t at, ui
         have = bytes - fs->fragment.within;
     }
     length += file->dirty || whole ? file->buffered : 0;
-    bool fits = whole ? at <= file->size && length <= nf2_inline_max(&file->key)
+    bool fits = whole ? at <= file->size && length <= nf2_inline_max(file)
                       : at == file->size && nf2_data_frame(file, length);
     if (fits) {                 /* nodes and frames must not take what others were promised */
         return file->promised == 0 && fs->promised != 0 ? 0 : NF2_NONE;
@@ -146,7 +145,7 @@ int nf2_data_prepare(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint32_t le
     int result, more;
 
     do {
-        result = nf2_sweep_ready(fs, false);
+        result = nf2_collect_ready(fs, false);
         if (result == NF2_OK) {
             result = room_beside(fs, file != NULL ? lacking(fs, file, at, length) : length);
         }
@@ -216,10 +215,10 @@ static NF2_APART int make_place(nf2_t *fs, nf2_file_t *file, uint32_t offset,
 
 int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
 {
-    NF2_TRY(nf2_sweep_ready(fs, false));
+    NF2_TRY(nf2_collect_ready(fs, false));
     if (file->shadow == 0) {
         NF2_TRY(nf2_shadow_begin(fs, &file->shadow)); /* before its first entry */
-        NF2_TRY(nf2_sweep_ready(fs, false));
+        NF2_TRY(nf2_collect_ready(fs, false));
     }
     NF2_TRY(nf2_change_file(fs, file, NF2_IN_HANDLE));
     file->spilled = (uint16_t)(file->spilled + file->pieces);

@@ -2,7 +2,7 @@
 /* dir.c - directories and names: the public calls. */
 #include "commit.h"
 #include "lock.h"
-#include "sweep.h"
+#include "collect.h"
 #include "writing.h"
 
 /* What is there. NOTDIR: a file, where the path can only mean a directory. */
@@ -54,6 +54,10 @@ static NF2_APART int check_removable(nf2_t *fs, const struct nf2_found *found)
     if (found->handle != NULL) {
         return NF2_ERR_BUSY;
     }
+    /* what such fields refer to would be left behind */
+    if ((found->content.classes & (NF2_FIELD_REFUSE | NF2_FIELD_READ)) != 0) {
+        return NF2_ERR_VERSION;
+    }
     if (found->content.kind != NF2_BODY_DIR) {
         return NF2_OK;
     }
@@ -76,7 +80,7 @@ static int remove_entry(nf2_t *fs, const struct nf2_found *found)
     struct nf2_op ops[2];
 
     nf2_op_delete(&ops[0], &found->key);
-    return nf2_change_last(fs, ops, 1u + (unsigned)nf2_commit_orphan(&found->content, &ops[1]));
+    return nf2_change_ahead(fs, ops, 1u + (unsigned)nf2_commit_orphan(&found->content, &ops[1]));
 }
 
 /* What is to be removed or renamed. */
@@ -115,7 +119,7 @@ static int check_target(nf2_t *fs, const struct nf2_found *from, const struct nf
 /* With long names the body changes, too: its front is the rest of the name. */
 static int move_entry(nf2_t *fs, const struct nf2_found *from, const struct nf2_found *to)
 {
-    uint32_t at = from->content.at;
+    uint32_t at = from->content.rest; /* fields go along */
     struct nf2_op ops[3];
 
     nf2_op_name(&ops[0], to, NULL, 0);
@@ -123,7 +127,7 @@ static int move_entry(nf2_t *fs, const struct nf2_found *from, const struct nf2_
                                                            from->entry.body.length - at);
     nf2_op_delete(&ops[1], &from->key);
     unsigned n = 2u + (unsigned)nf2_commit_orphan(&to->content, &ops[2]);
-    NF2_TRY(nf2_change_last(fs, ops, n));
+    NF2_TRY(nf2_change_ahead(fs, ops, n));
     for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
         if (nf2_key_compare(&file->key, &from->key) == 0) {
             nf2_key_copy(&file->key, &to->key);
@@ -165,7 +169,7 @@ static int do_rename(nf2_t *fs, const char *from, const char *to)
     if (left <= DONE) {
         return left;
     }
-    NF2_TRY(left == WITH ? nf2_data_name(fs) : nf2_sweep_ready(fs, true));
+    NF2_TRY(left == WITH ? nf2_data_name(fs) : nf2_collect_ready(fs, true));
     return nf2_group_end(fs, change_names(fs, from, to, true));
 }
 

@@ -2,7 +2,7 @@
 /* file.c - open files: the public calls. */
 #include "commit.h"
 #include "lock.h"
-#include "sweep.h"
+#include "collect.h"
 #include "writing.h"
 
 #define WRITABLE(file) (((file)->flags & NF2_O_WRONLY) != 0)
@@ -87,7 +87,7 @@ int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const char *path)
 {
     static const uint8_t body = NF2_BODY_INLINE;
 
-    if (file->kind == 0 && file->key.length == NF2_KEY_MAX) {
+    if (file->kind == 0 && nf2_key_has_rest(&file->key)) {
         /* made at once: a handle has no room for the name */
         NF2_TRY(nf2_data_name(fs));
         NF2_TRY(nf2_put_name(fs, path, &body, 1));
@@ -135,7 +135,12 @@ static int check_found(const nf2_t *fs, const struct nf2_found *found, uint32_t 
     if (found->content.kind == NF2_BODY_DIR || directory) {
         return found->content.kind == NF2_BODY_DIR ? NF2_ERR_ISDIR : NF2_ERR_NOTDIR;
     }
-    bool busy = (flags & NF2_O_WRONLY) != 0 && nf2_handle_of(fs, &found->key, NF2_O_WRONLY) != NULL;
+    bool writes = (flags & NF2_O_WRONLY) != 0;
+    uint32_t refused = NF2_FIELD_REFUSE | (writes ? NF2_FIELD_READ : 0);
+    if ((found->content.classes & refused) != 0) {
+        return NF2_ERR_VERSION;
+    }
+    bool busy = writes && nf2_handle_of(fs, &found->key, NF2_O_WRONLY) != NULL;
     return busy ? NF2_ERR_BUSY : NF2_OK;
 }
 

@@ -3,7 +3,6 @@
 
 #define PEEK_BYTES 88u          /* what a look into the middle of a page reads:
                                    one record or two, at the price of one read */
-#define EFFORT_PROGRAM 12u      /* of a program, in pages read */
 
 /* A power of two between these. */
 static bool power(uint32_t value, uint32_t least, uint32_t most)
@@ -61,7 +60,6 @@ static int drive_read(nf2_t *fs, uint32_t address, uint8_t *to, uint32_t length)
 
     NF2_ASSERT(length > 0 && address % fs->flash->read_unit == 0 &&
                length % fs->flash->read_unit == 0);
-    fs->effort += pages;
     fs->drive.busy_us += pages * (fs->flash->read_page_us + NF2_PROCESSOR_US);
     return fs->flash->read(fs->flash->context, address, to, length) != 0 ? NF2_ERR_IO : NF2_OK;
 }
@@ -167,7 +165,6 @@ int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *da
         data = fs->write_buffer;
     }
     fs->changes++;
-    fs->effort += EFFORT_PROGRAM;
     drive->busy_us += fs->flash->program_page_us;
     if (address < drive->window_end && drive->window < address + padded) {
         drive->window_end = 0;

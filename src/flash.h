@@ -35,6 +35,12 @@ static inline uint32_t nf2_block_pages(const nf2_t *fs)
     return nf2_block_bytes(fs) / NF2_LOG_PAGE;
 }
 
+/* Typical time of all operations of this call so far. */
+static inline uint32_t nf2_call_us(const nf2_t *fs)
+{
+    return fs->drive.busy_us - fs->call_began_us;
+}
+
 static inline uint32_t nf2_align_unit(const nf2_t *fs, uint32_t value)
 {
     uint32_t unit = fs->flash->program_unit;

@@ -15,7 +15,7 @@ static int apply_all(nf2_t *fs)
     NF2_TRY(nf2_journal_open(fs)); /* first: a turn takes the GROUP to another place */
     nf2_group_begin(&reader);
     while ((found = nf2_group_next(fs, &reader, &op)) > 0) {
-        NF2_TRY(nf2_tree_apply(fs, &op));
+        NF2_TRY(nf2_tree_apply(fs, &op, &reader.key));
     }
     return found;
 }
@@ -136,7 +136,7 @@ static NF2_APART int commit(nf2_t *fs, struct nf2_op *ops, unsigned count)
         return NF2_ERR_NOSPC;
     }
     for (unsigned i = 0; i < count && NF2_BROKEN(NF2_FAULT_LEAVES); i++) {
-        NF2_TRY(nf2_tree_apply(fs, &ops[i]));
+        NF2_TRY(nf2_tree_apply(fs, &ops[i], nf2_op_own(&ops[i])));
     }
     /* the log goes on in other blocks, or ends */
     while (result == NF2_FAILED_BLOCK && !NF2_BROKEN(NF2_FAULT_LEAVES)) {
@@ -160,25 +160,7 @@ int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count)
 {
     NF2_TRY(nf2_change_begin(fs));
     int result = nf2_tree_change(fs, ops, count);
-    bool later = result == NF2_NEED_SPACE && fs->idle == NF2_PUTS_OFF;
-    if (!later && result != NF2_SPANS_LEAVES) {
-        return result;
-    }
-    NF2_TRY(commit(fs, ops, count));
-    if (later) {
-        fs->group_busy = NF2_GROUP_LATER;
-        fs->cut = 1;
-        fs->moves++;
-    }
-    return NF2_OK;
-}
-
-int nf2_change_last(nf2_t *fs, struct nf2_op *ops, unsigned count)
-{
-    fs->idle = fs->cut & NF2_PUTS_OFF;
-    int result = nf2_change_ahead(fs, ops, count);
-    fs->idle = 0;
-    return result;
+    return result == NF2_SPANS_LEAVES ? commit(fs, ops, count) : result;
 }
 
 int nf2_change_one(nf2_t *fs, struct nf2_op *op)
@@ -241,23 +223,5 @@ int nf2_shadow_begin(nf2_t *fs, uint32_t *id)
     nf2_op_put_system(&op, NF2_KEY_ORPHAN, number);
     NF2_TRY(NF2_BROKEN(NF2_FAULT_SHADOW) ? NF2_OK : nf2_change_one(fs, &op));
     *id = number;
-    return NF2_OK;
-}
-
-/* ---- names ----------------------------------------------------------------------------------- */
-
-int nf2_op_content(nf2_t *fs, const struct nf2_key *key, const void *head, uint32_t length,
-                   struct nf2_op *op)
-{
-    struct nf2_entry entry;
-
-    nf2_op_put(op, key, head, length);
-    if (key->length == NF2_KEY_MAX) {
-        NF2_TRY(nf2_tree_get(fs, key, &entry));
-        int at = nf2_content_at(fs, key, &entry.body);
-        NF2_TRY(at);
-        op->body[1] = op->body[0];
-        op->body[0] = nf2_body_span(&entry, 0, (uint32_t)at);
-    }
     return NF2_OK;
 }

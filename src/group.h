@@ -11,20 +11,13 @@
 
 /*
  * The changes, durable when it returns, in one leaf or in several. No GROUP waits (see
- * nf2_sweep_ready). Of several, the GROUP is left for nf2_group_end, or the next call, to apply: on
- * less stack. So are all changes below.
+ * nf2_collect_ready). Of several, the GROUP is left for nf2_group_end, or the next call, to apply:
+ * on less stack. So are all changes below.
  */
 int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count);
 int nf2_change_one(nf2_t *fs, struct nf2_op *op);
 
-/*
- * The last change of a call. A cut takes the erased blocks that were claimed: so once after one, if
- * the change would wait for an erase, a GROUP commits it, and the next call that may change
- * something, or idle time, applies it.
- */
-int nf2_change_last(nf2_t *fs, struct nf2_op *ops, unsigned count);
-
-/* Applies what such a change left, and did not put off; `result` is what it returned. */
+/* Applies what a change left; `result` is what it returned. */
 int nf2_group_end(nf2_t *fs, int result);
 
 /*
@@ -55,10 +48,6 @@ int nf2_group_close(nf2_t *fs, struct nf2_writer *writer);
 
 /* The map ends there; what reaches over that gets its true length. */
 int nf2_change_end(nf2_t *fs, uint32_t id, uint32_t end);
-
-/* The content of a name: its head, behind the rest of a long name. */
-int nf2_op_content(nf2_t *fs, const struct nf2_key *key, const void *head, uint32_t length,
-                   struct nf2_op *op);
 
 /* A new map that no name leads to, on record as an orphan. */
 int nf2_shadow_begin(nf2_t *fs, uint32_t *id);

@@ -6,115 +6,189 @@
 
 /* ---- what a CHECKPOINT holds ----------------------------------------------------------------- */
 
-/*
- * Runs of fields that lie together and are of one size: 0 stands for bools. On record they follow
- * each other.
- */
-#define END_OF(field) (offsetof(nf2_t, field) + sizeof ((nf2_t *)NULL)->field)
-#define RUN(first, last, size) \
-    {offsetof(nf2_t, first), (uint8_t)(END_OF(last) - offsetof(nf2_t, first)), size}
-static const struct run {
-    uint16_t at;
-    uint8_t bytes, size;
-} runs[] = {
-    RUN(root.volume_id, root.id_limit, 4), RUN(root_next, group_at, 2),
-    RUN(root.unclean_mounts, root.bad, 2),
-    RUN(root_level, bads, 1), RUN(clean, leaky, 0), RUN(bad_flags, bad_flags, 1),
-    RUN(erases, erased_groups, 4), RUN(free, ahead, 2),
-    RUN(space.nodes.start, space.nodes.start, 2), RUN(space.nodes.count, space.nodes.erased, 1),
-    RUN(space.data.start, space.data.start, 2), RUN(space.data.count, space.data.erased, 1),
-    RUN(fresh, now_fresh, 0), RUN(space.now, space.now, 1),
-};
-#define RUNS_END (runs + sizeof runs / sizeof runs[0])
+#define FIXED NF2_STATE_REGIONS         /* bytes in front of the states of regions, */
+#define BEHIND (NF2_STATE_BYTES - NF2_STATE_CLAIMS)     /* and behind them */
 
-static bool little(void)
+/* What stands in front of the states of the regions. */
+static void store_fixed(const nf2_t *fs, uint8_t *p)
 {
-    const uint16_t one = 1;
-    return *(const uint8_t *)&one == 1;
+    const struct nf2_root *root = &fs->root;
+
+    memset(p, 0, FIXED);
+    nf2_put32(p + NF2_STATE_VOLUME, root->volume_id);
+    nf2_put32(p + NF2_STATE_ID_LIMIT, root->id_limit);
+    nf2_put16(p + NF2_STATE_NEXT, fs->root_next);
+    nf2_put16(p + NF2_STATE_ROOT, fs->root_node);
+    nf2_put16(p + NF2_STATE_BASE, fs->root_base);
+    nf2_put16(p + NF2_STATE_GROUP_AT, fs->group_at);
+    nf2_put16(p + NF2_STATE_UNCLEAN, root->unclean_mounts);
+    for (unsigned i = 0; i < NF2_BAD_MAX; i++) {
+        nf2_put16(p + NF2_STATE_BAD + 2u * i, root->bad[i]);
+    }
+    p[NF2_STATE_LEVEL] = (uint8_t)(fs->root_level | fs->bads << 4);
+    p[NF2_STATE_FLAGS] = (uint8_t)((fs->clean ? NF2_FLAG_CLEAN : 0u) |
+                                   (fs->next_suspect ? NF2_FLAG_SUSPECT : 0u) |
+                                   (fs->leaky ? NF2_FLAG_LEAKY : 0u) |
+                                   (uint32_t)fs->bad_flags * NF2_FLAG_BAD);
+    nf2_put32(p + NF2_STATE_SERIAL, root->serial);
+    nf2_put32(p + NF2_STATE_ERASES, fs->erases);
 }
 
-/* From the order of bytes in RAM to that of a record, or back; of bools one bit counts. */
-static void turn_run(const struct run *run, uint8_t *at)
+/* Of these the volume id is known before. */
+static int load_fixed(nf2_t *fs, const uint8_t *p)
 {
-    for (uint32_t i = 0; i < run->bytes; i++) {
-        uint32_t other = little() || run->size == 0 ? i : i ^ (run->size - 1u);
-        uint8_t byte = at[i];
-        if (run->size == 0) {
-            at[i] &= 1;
-        } else if (other > i) {
-            at[i] = at[other];
-            at[other] = byte;
+    struct nf2_root *root = &fs->root;
+    uint32_t flags = p[NF2_STATE_FLAGS];
+
+    if (nf2_get32(p + NF2_STATE_VOLUME) != root->volume_id) {
+        return NF2_ERR_CORRUPT;
+    }
+    root->id_limit = nf2_get32(p + NF2_STATE_ID_LIMIT);
+    fs->root_next = nf2_get16(p + NF2_STATE_NEXT);
+    fs->root_node = nf2_get16(p + NF2_STATE_ROOT);
+    fs->root_base = nf2_get16(p + NF2_STATE_BASE);
+    fs->group_at = nf2_get16(p + NF2_STATE_GROUP_AT);
+    root->unclean_mounts = nf2_get16(p + NF2_STATE_UNCLEAN);
+    for (unsigned i = 0; i < NF2_BAD_MAX; i++) {
+        root->bad[i] = nf2_get16(p + NF2_STATE_BAD + 2u * i);
+    }
+    fs->root_level = p[NF2_STATE_LEVEL] & 15u;
+    fs->bads = p[NF2_STATE_LEVEL] >> 4;
+    fs->clean = (flags & NF2_FLAG_CLEAN) != 0;
+    fs->next_suspect = (flags & NF2_FLAG_SUSPECT) != 0;
+    fs->leaky = (flags & NF2_FLAG_LEAKY) != 0;
+    fs->bad_flags = (uint8_t)(flags / NF2_FLAG_BAD & 15u);
+    root->serial = root->serial_recorded = nf2_get32(p + NF2_STATE_SERIAL);
+    fs->erases = nf2_get32(p + NF2_STATE_ERASES);
+    if ((p[NF2_STATE_LEVEL] & NF2_LEVEL_SPARE) != 0) {
+        return NF2_ERR_VERSION;
+    }
+    return fs->root_level < NF2_LEVELS && fs->bads <= NF2_BAD_MAX ? NF2_OK : NF2_ERR_CORRUPT;
+}
+
+/* What stands behind them: of each writer the next block, how many of those are claimed, erased. */
+static void store_behind(const nf2_t *fs, uint8_t *p)
+{
+    const struct nf2_space *space = &fs->space;
+
+    memset(p, 0, BEHIND);
+    for (unsigned i = 0; i < NF2_WRITERS; i++, p += 4) {
+        nf2_put16(p, space->claim[i].start);
+        p[2] = space->claim[i].count;
+        p[3] = space->claim[i].erased;
+    }
+    memcpy(p, space->taken, NF2_TAKEN_MAX);
+    p[NF2_TAKEN_MAX] = space->taken_count;
+    p[NF2_TAKEN_MAX + 1u] = (uint8_t)(space->region_log | space->shift << 4);
+}
+
+static int load_behind(nf2_t *fs, const uint8_t *p)
+{
+    struct nf2_space *space = &fs->space;
+
+    for (unsigned i = 0; i < NF2_WRITERS; i++, p += 4) {
+        struct nf2_claim *claim = &space->claim[i];
+        claim->start = nf2_get16(p);
+        claim->count = p[2];
+        claim->erased = p[3];
+        if (claim->start > fs->blocks || claim->start + nf2_claim_rest(fs, claim) > fs->blocks ||
+            claim->erased > nf2_claim_rest(fs, claim)) {
+            return NF2_ERR_CORRUPT;
+        }
+    }
+    memcpy(space->taken, p, NF2_TAKEN_MAX);
+    space->taken_count = p[NF2_TAKEN_MAX];
+    bool valid = space->taken_count <= NF2_TAKEN_MAX &&
+                 p[NF2_TAKEN_MAX + 1u] == (space->region_log | space->shift << 4);
+    return valid ? NF2_OK : NF2_ERR_CORRUPT;
+}
+
+/*
+ * A walk that was on is not gone on with: its victims are in use again. Regions of super blocks are
+ * never free, whatever a record says.
+ */
+static void load_regions(nf2_t *fs)
+{
+    nf2_regions_count(fs);
+    for (uint32_t region = 0; region < fs->space.regions; region++) {
+        bool super = nf2_region_first(fs, region) < NF2_SUPER_BLOCKS;
+        if (super || nf2_region_state(fs, region) == NF2_REGION_VICTIM) {
+            nf2_region_set(fs, region, NF2_REGION_USED);
         }
     }
 }
 
+/* Copies a record of the head into a new log: its place there, 0 if there is none. */
+static NF2_APART uint16_t copy(nf2_t *fs, struct nf2_writer *writer, unsigned type, uint32_t at,
+                               uint32_t length)
+{
+    struct nf2_span body = nf2_span_at(fs->root_head, at, 2, length);
+
+    if (at == 0) {
+        return 0;
+    }
+    at = nf2_writer_open(fs, writer, type, length);
+    nf2_writer_copy(fs, writer, &body);
+    nf2_writer_close(fs, writer);
+    return (uint16_t)at;
+}
+
 /*
  * Appends one to the log in a block, which is the head from then on; where that fails the head
- * stays, and what waits in it is read there. In a new log a GROUP that waits goes along: the block
- * that it was in may be the next one, as the only one that is known to be free. The CHECKPOINT
- * names none then: the copy behind it counts.
+ * stays, and what waits in it is read there. In a new log the VOLUME goes along, and a GROUP that
+ * waits: the block that it was in may be the next one, as the only one that is known to be free.
+ * The CHECKPOINT names none then: the copy behind it counts.
  */
 static int write_state(nf2_t *fs, uint32_t block)
 {
-    uint32_t at = fs->group_at;
+    uint32_t at = fs->group_at, volume_at = fs->root.volume_at;
     struct nf2_writer writer;
+    uint8_t bytes[FIXED];
 
     NF2_ASSERT(fs->bads <= NF2_BAD_MAX && fs->root_node < fs->blocks && fs->epoch != 0);
     fs->root.id_limit = fs->root.next_id + (fs->clean ? 0 : IDS_AHEAD);
     nf2_writer_begin(&writer, block, fs->root_end);
     if (block != fs->root_head) {
-        writer.more = at != 0;
+        writer.more = at + volume_at != 0;
         fs->group_at = 0;
     }
     (void)nf2_writer_open(fs, &writer, NF2_ROOT_CHECKPOINT, NF2_STATE_BYTES);
-    for (const struct run *run = runs; run < RUNS_END; run++) {
-        uint8_t *fields = (uint8_t *)fs + run->at;
-        if (!little()) {
-            turn_run(run, fields);
-        }
-        nf2_writer_put(fs, &writer, fields, run->bytes);
-        if (!little()) {
-            turn_run(run, fields);
-        }
-    }
+    store_fixed(fs, bytes);
+    nf2_writer_put(fs, &writer, bytes, FIXED);
+    nf2_writer_put(fs, &writer, fs->space.state, NF2_STATE_MAP);
+    store_behind(fs, bytes);
+    nf2_writer_put(fs, &writer, bytes, BEHIND);
     nf2_writer_close(fs, &writer);
     if (writer.more) {
-        struct nf2_span body = nf2_span_at(fs->root_head, at, 2, fs->root.group_bytes);
+        writer.more = at != 0;
+        fs->root.volume_at = copy(fs, &writer, NF2_ROOT_VOLUME, volume_at, fs->root.volume_bytes);
         writer.more = false;
-        fs->group_at = (uint16_t)nf2_writer_open(fs, &writer, NF2_ROOT_GROUP, body.length);
-        nf2_writer_copy(fs, &writer, &body);
-        nf2_writer_close(fs, &writer);
+        fs->group_at = copy(fs, &writer, NF2_ROOT_GROUP, at, fs->root.group_bytes);
     }
     int result = nf2_journal_end(fs, &writer);
     if (result < 0) {
         fs->group_at = (uint16_t)at;
+        fs->root.volume_at = (uint16_t)volume_at;
     } else {
         fs->root_head = block;
+        fs->space.unrecorded = false;
+        fs->root.serial_recorded = fs->root.serial;
     }
     return result;
 }
 
-#define STATE_LENGTH (NF2_RECORD_OVERHEAD + NF2_STATE_BYTES)
-#define GROUP_LENGTH_MAX (NF2_RECORD_OVERHEAD + NF2_GROUP_BYTES_MAX)
-
 /* Takes the one at a place of the head. */
 static int read_state(nf2_t *fs, uint32_t place)
 {
-    struct nf2_space *space = &fs->space;
-    uint32_t at = 2, volume_id = fs->root.volume_id;
+    uint8_t bytes[FIXED];
 
-    for (const struct run *run = runs; run < RUNS_END; at += run->bytes, run++) {
-        uint8_t *fields = (uint8_t *)fs + run->at;
-        NF2_TRY(nf2_record_read(fs, fs->root_head, place, at, fields, run->bytes));
-        turn_run(run, fields);
-    }
-    NF2_ASSERT(at == 2 + NF2_STATE_BYTES);
-    fs->now_free = (uint16_t)nf2_space_count(space->now);
-    bool valid = space->nodes.erased <= space->nodes.count &&
-                 space->data.erased <= space->data.count && fs->bads <= NF2_BAD_MAX &&
-                 fs->root_level < NF2_LEVELS && fs->now_window < nf2_windows(fs) &&
-                 fs->root.volume_id == volume_id;
-    return valid ? NF2_OK : NF2_ERR_CORRUPT;
+    NF2_TRY(nf2_record_read(fs, fs->root_head, place, 2, bytes, FIXED));
+    NF2_TRY(load_fixed(fs, bytes));
+    NF2_TRY(nf2_record_read(fs, fs->root_head, place, 2 + FIXED, fs->space.state, NF2_STATE_MAP));
+    NF2_TRY(nf2_record_read(fs, fs->root_head, place, 2 + NF2_STATE_CLAIMS, bytes, BEHIND));
+    NF2_TRY(load_behind(fs, bytes));
+    load_regions(fs);
+    return NF2_OK;
 }
 
 /* ---- reading the log ------------------------------------------------------------------------- */
@@ -162,7 +236,8 @@ static NF2_APART int find_head(nf2_t *fs)
             nf2_get32(p + NF2_STATE_ERASES) < erases) {
             break;
         }
-        erases = nf2_get32(p + NF2_STATE_ERASES) + p[NF2_STATE_SUSPECT];
+        erases = nf2_get32(p + NF2_STATE_ERASES) +
+                 ((p[NF2_STATE_FLAGS] & NF2_FLAG_SUSPECT) != 0);
         fs->root.super_sequence++; /* no anchor that is lost has that of the next one */
         fs->root_head = block;
         block = nf2_get16(p + NF2_STATE_NEXT);
@@ -203,31 +278,47 @@ int nf2_journal_read(nf2_t *fs)
     struct nf2_scan scan;
     struct nf2_record record;
     uint32_t anchored = fs->root_head, state = 0, group_at = 0;
+    struct nf2_root *root = &fs->root;
     uint16_t anchor = fs->root_end; /* the epoch of its page */
     int found;
 
+    NF2_NEAR(root);
     NF2_ASSERT(fs->root_head < fs->blocks && fs->epoch == 0);
     NF2_TRY(find_head(fs));
     nf2_scan_begin(&scan, fs->root_head);
-    /* the last CHECKPOINT counts, and a GROUP behind it, or the last one in front if it says so */
+    /*
+     * the last CHECKPOINT counts, and a GROUP behind it, or the last one in front if it says so;
+     * and the last VOLUME
+     */
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
-        bool group = state != 0 && record.type == NF2_ROOT_GROUP;
-        bool valid = group ? record.length <= GROUP_LENGTH_MAX :
-                     record.type == NF2_ROOT_CHECKPOINT && record.length == STATE_LENGTH;
-        NF2_TRY(valid ? NF2_OK : NF2_ERR_CORRUPT);
-        if (group) {
-            group_at = record.offset;
-            fs->root.group_bytes = (uint16_t)(record.length - NF2_RECORD_OVERHEAD);
-        } else {
-            state = record.offset;
+        uint32_t bytes = record.length - NF2_RECORD_OVERHEAD, most = NF2_GROUP_BYTES_MAX;
+        if (record.type > NF2_ROOT_GROUP) {
+            return NF2_ERR_VERSION;
         }
+        if (record.type == NF2_ROOT_CHECKPOINT) {
+            state = bytes == NF2_STATE_BYTES ? record.offset : 0;
+        } else if (record.type == NF2_ROOT_GROUP) {
+            group_at = record.offset;
+            root->group_bytes = (uint16_t)bytes;
+        } else if (record.type != NF2_ROOT_VOLUME) {
+            state = 0;
+        } else {
+            most = NF2_VOLUME_BYTES_MAX;
+            root->volume_at = record.offset;
+            root->volume_bytes = (uint16_t)bytes;
+        }
+        NF2_TRY(state != 0 && bytes <= most ? NF2_OK : NF2_ERR_CORRUPT);
     }
     NF2_TRY(found);
     if (state == 0 || scan.damaged) {
         return NF2_ERR_CORRUPT;
     }
     NF2_TRY(read_state(fs, state));
-    fs->root.last = (uint16_t)nf2_max(state, group_at);
+    if (root->volume_bytes > 0) { /* the tag of the first field */
+        NF2_TRY(nf2_record_read(fs, fs->root_head, root->volume_at, 2, &root->classes, 1));
+        NF2_TRY((root->classes & NF2_FIELD_REFUSE) != 0 ? NF2_ERR_VERSION : NF2_OK);
+    }
+    fs->root.last = (uint16_t)nf2_max(nf2_max(state, group_at), root->volume_at);
     bool last = fs->group_at == group_at && group_at < state;
     NF2_TRY(fs->group_at == 0 || last ? NF2_OK : NF2_ERR_CORRUPT);
     if (group_at > state) {
@@ -243,10 +334,10 @@ int nf2_journal_read(nf2_t *fs)
     /* A session wrote that anchor, and no more than a part of its first CHECKPOINT. */
     bool begun = nf2_epochs_between(fs->epoch, anchor) - 1u < 2047u;
     /* torn: in its first CHECKPOINT */
-    fs->cut = !fs->clean || torn || fs->anchor_due || begun ? 1u | NF2_PUTS_OFF : 0;
-    if (fs->cut) { /* what was claimed and not used is found by the walk */
-        memset(&fs->space.nodes, 0, sizeof fs->space.nodes);
-        memset(&fs->space.data, 0, sizeof fs->space.data);
+    fs->cut = !fs->clean || torn || fs->anchor_due || begun;
+    if (fs->cut) {              /* a walk finds what was claimed and not used */
+        fs->root.serial += NF2_SERIALS_AHEAD;
+        nf2_claims_drop(fs);
         /* it may have been cut in a turn */
         fs->next_suspect = fs->next_suspect || !NF2_BROKEN(NF2_FAULT_SUSPECT);
         uint16_t before = fs->epoch;
@@ -278,8 +369,11 @@ int nf2_journal_read(nf2_t *fs)
 
 void nf2_journal_bad(nf2_t *fs, uint32_t block)
 {
+    uint32_t region = nf2_region_of(fs, block);
+
     NF2_ASSERT(block < fs->blocks);
-    nf2_space_take(fs, block, 1);
+    nf2_region_set(fs, region, NF2_REGION_USED);
+    nf2_space_pin(fs, block, 1);
     if (nf2_space_bad_listed(fs, block) || NF2_BROKEN(NF2_FAULT_BAD)) {
         return;
     }
@@ -307,60 +401,74 @@ void nf2_journal_bad_done(nf2_t *fs, uint32_t block)
     fs->bads = (uint8_t)kept;
 }
 
-/*
- * The claim that the log's next block comes from: where there is none for nodes, a free block
- * becomes it; where the block for a turn failed and none is left, one that was freed.
- */
-static NF2_APART struct nf2_claim *next_claim(nf2_t *fs)
+/* A block of a claim on record, or a hole that is erased: its region is in use on record. */
+static NF2_APART bool recorded_next(nf2_t *fs, uint32_t *block)
 {
-    struct nf2_claim *nodes = &fs->space.nodes;
-    uint32_t block = nodes->start;
+    struct nf2_space *space = &fs->space;
 
-    NF2_NEAR(nodes);
-    if (nodes->count == 0) {
-        bool found = nf2_space_find(fs, 1, NF2_SPACE_RESTS, &block) > 0;
-        if (found || (fs->root_next == fs->root_head && fs->freed_count > 0)) {
-            block = found ? block : fs->space.freed[--fs->freed_count];
-            nodes->start = (uint16_t)block;
-            nodes->erased = (uint8_t)(found ? nf2_space_erased(fs, block, 1) : 0);
-            nodes->count = 1;
-            nf2_space_take(fs, block, 1);
+    for (unsigned i = 0; i < NF2_WRITERS; i++) {
+        struct nf2_claim *claim = &space->claim[i];
+        if (claim->count > 0) {
+            *block = claim->start;
+            fs->next_suspect = claim->erased == 0;
+            nf2_claim_take(claim, 1);
+            return true;
         }
     }
-    return nodes->count > 0 ? nodes : &fs->space.data;
+    if (space->hand_count > 0) {
+        *block = space->hand[--space->hand_count];
+        fs->next_suspect = false;
+        return true;
+    }
+    return false;
 }
 
-void nf2_journal_prepare(nf2_t *fs)
+/*
+ * The first block that no claim has. A session that is cut may have programmed it, where the block
+ * that was next on record failed, and no record tells of that: so it is always the same one that is
+ * taken, and it is erased first.
+ */
+static NF2_APART bool unrecorded_next(nf2_t *fs, uint32_t *block)
 {
-    if (!fs->opened && !nf2_log_fits(fs, fs->root_end, NF2_GROUP_BYTES_MAX)) {
-        struct nf2_claim *claim = next_claim(fs);
-        claim->erased = (uint8_t)nf2_min(claim->erased, claim->count - 1u);
+    struct nf2_claim *claim = fs->space.claim;
+    uint32_t region = 0, i = 0;
+
+    while (i < NF2_WRITERS && nf2_claim_rest(fs, &claim[i]) == 0) {
+        i++;
     }
+    if (i == NF2_WRITERS) {
+        while (region < fs->space.regions && !nf2_region_free(fs, region)) {
+            region++;
+        }
+        if (region == fs->space.regions) {
+            return false;
+        }
+        (void)nf2_claim_open(fs, &claim[NF2_FOR_NODES], region, 1);
+        i = NF2_FOR_NODES;
+    }
+    *block = claim[i].start;
+    nf2_claim_take(&claim[i], 1);
+    return true;
 }
 
 /* Sets the block for the log's next turn: `block` only where there is no other one. */
 static void find_next(nf2_t *fs, uint32_t block)
 {
-    struct nf2_claim *claim = next_claim(fs);
+    uint32_t next;
 
     fs->next_suspect = true;
-    if (claim->count > 0) {
-        block = nf2_claim_last(claim, &fs->next_suspect);
-    }
-    fs->root_next = (uint16_t)block;
+    /* the log's old blocks last: two of them would take turns, and wear out */
+    bool found = recorded_next(fs, &next) || unrecorded_next(fs, &next) ||
+                 (next = nf2_freed_take(fs)) != NF2_NO_BLOCK;
+    fs->root_next = (uint16_t)(found ? next : block);
 }
 
 /*
  * The block for a turn failed: the one that is taken now goes on record in the old log, where that
- * has room. Where it has none, or failed, a cut may leave a torn page in a block that no record
- * names. The next session gets here, too, before it takes any other block, and trusts none to be
- * erased. The old log's end is returned.
+ * has room; if not, see unrecorded_next(). The old log's end is returned.
  */
 static uint32_t pass_over(nf2_t *fs, uint32_t end)
 {
-    fs->now_fresh = false;
-    fs->erased_groups = 0;
-    fs->ahead = 0;
     fs->next_suspect = true;
     fs->root_end = (uint16_t)end;
     if (nf2_log_fits(fs, end, NF2_STATE_BYTES)) {
@@ -383,7 +491,9 @@ static NF2_APART int turn(nf2_t *fs)
             continue;
         }
         result = suspect ? nf2_flash_erase(fs, block, 1) : NF2_OK;
-        fs->erases += suspect;
+        if (suspect) {
+            nf2_space_erased(fs, block, 1);
+        }
         fs->root_end = 0;
         if (result == NF2_OK) {
             result = write_state(fs, block);
@@ -424,7 +534,7 @@ int nf2_journal_end(nf2_t *fs, struct nf2_writer *writer)
     return result;
 }
 
-static NF2_APART int checkpoint(nf2_t *fs, bool clean)
+int nf2_journal_state(nf2_t *fs, bool clean)
 {
     int result = NF2_FAILED_BLOCK;
 
@@ -432,7 +542,6 @@ static NF2_APART int checkpoint(nf2_t *fs, bool clean)
         return NF2_ERR_ROFS;
     }
     NF2_TRY(fs->opened || !fs->mounted ? NF2_OK : look_again(fs));
-    nf2_journal_prepare(fs);
     /* before a block that led to the head has another use: `next` may be one */
     if (fs->anchor_due) {
         NF2_TRY(nf2_super_write(fs));
@@ -451,14 +560,11 @@ static NF2_APART int checkpoint(nf2_t *fs, bool clean)
     return result;
 }
 
-int nf2_journal_checkpoint(nf2_t *fs)
+int nf2_journal_here(nf2_t *fs)
 {
-    return checkpoint(fs, false);
-}
-
-int nf2_journal_close(nf2_t *fs)
-{
-    return checkpoint(fs, true);
+    NF2_ASSERT(fs->opened && nf2_log_fits(fs, fs->root_end, NF2_STATE_BYTES));
+    fs->clean = false;
+    return write_state(fs, fs->root_head);
 }
 
 /*
@@ -472,7 +578,7 @@ int nf2_journal_open(nf2_t *fs)
     if (fs->opened) {
         return NF2_OK;
     }
-    if (fs->cut && fs->now_free < LEAST_BLOCKS &&
+    if (fs->cut && nf2_space_stock(fs) < LEAST_BLOCKS &&
         !nf2_log_fits(fs, fs->root_end, NF2_GROUP_BYTES_MAX)) {
         fs->root_end = UINT16_MAX;
         return NF2_NEED_SPACE;

@@ -9,8 +9,6 @@
 
 #include "super.h"
 
-#define NF2_PUTS_OFF 4u         /* in fs->cut and fs->idle: an erase is put off */
-
 /* Reads the root log at a mount. CORRUPT: it is damaged. */
 int nf2_journal_read(nf2_t *fs);
 
@@ -21,16 +19,19 @@ int nf2_journal_read(nf2_t *fs);
  */
 int nf2_journal_open(nf2_t *fs);
 
-/*
- * Before that: a session that was cut in a turn may have left something in the block that a turn
- * takes next, where `next` had failed. That is the last one of a claim, or the first free one,
- * which becomes a claim: it counts as not erased.
- */
-void nf2_journal_prepare(nf2_t *fs);
+/* A CHECKPOINT; and (`clean`) the last one of the session. */
+int nf2_journal_state(nf2_t *fs, bool clean);
+static inline int nf2_journal_checkpoint(nf2_t *fs)
+{
+    return nf2_journal_state(fs, false);
+}
+static inline int nf2_journal_close(nf2_t *fs)
+{
+    return nf2_journal_state(fs, true);
+}
 
-/* A CHECKPOINT; and the last one of the session. */
-int nf2_journal_checkpoint(nf2_t *fs);
-int nf2_journal_close(nf2_t *fs);
+/* A CHECKPOINT in the log's present block, in which there is room for it. NF2_FAILED_BLOCK. */
+int nf2_journal_here(nf2_t *fs);
 
 /* A record that the caller fills: makes room for it, and programs what was written. */
 int nf2_journal_room(nf2_t *fs, uint32_t length);

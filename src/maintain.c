@@ -8,65 +8,6 @@
 #define STEP_READS 8u           /* and pages that it reads for each of them */
 #define SHARE_US 30720u         /* of the budget that each step counts for: looks are not all that
                                    the processor has to do */
-#define GROUP_OWED 4            /* beside NF2_AHEAD_OWED */
-
-/*
- * The first group of `now` that is free as a whole and not erased, NF2_GROUPS if there is none; or,
- * where little of the window is free, the first one in part: else calls would erase what is free of
- * it one by one. Not on a volume of one window: there blocks fall free with each walk, and what is
- * free and erased beside them would be erased anew.
- */
-static uint32_t group_to_erase(const nf2_t *fs)
-{
-    uint32_t size = nf2_group_blocks(fs), group = 0;
-    uint32_t not = fs->now_fresh ? UINT32_MAX : fs->erased_groups | fs->worn;
-    bool rests = fs->window_blocks < fs->blocks && fs->now_free <= fs->window_blocks / 8;
-
-    for (uint32_t at = 0; group < NF2_GROUPS; group++, at += size) {
-        if ((not >> group & 1u) == 0 && (rests || nf2_space_run(fs, at, at + size) == size)) {
-            break;
-        }
-    }
-    return group;
-}
-
-/*
- * Erases a part of what is free of a group, if that fits into a time, or puts on record that it is
- * erased: NF2_AHEAD_DONE, GROUP_OWED, 0 if there is none, or an error. What was done is kept in
- * RAM.
- */
-static NF2_APART int erase_group(nf2_t *fs, uint32_t left)
-{
-    uint32_t group = group_to_erase(fs), size = nf2_group_blocks(fs);
-    uint32_t first = group * size, end = first + size, at = fs->ahead, free = 0;
-
-    if (group == NF2_GROUPS) {
-        return 0;
-    }
-    at = at - first > size ? first : at;
-    while (at < end && (free = nf2_space_run(fs, at, end)) == 0) {
-        at++;
-    }
-    if (free > 0 && !NF2_BROKEN(NF2_FAULT_AHEAD)) {
-        uint32_t block = fs->now_window * fs->window_blocks + at;
-        uint32_t large = nf2_large_blocks(fs);
-        uint32_t count = free >= large && nf2_large_begins(fs, block) ? large : 1;
-        if (left < (count > 1 ? fs->flash->large_erase_us : fs->flash->erase_block_us)) {
-            return GROUP_OWED;
-        }
-        int erased = nf2_alloc_erase(fs, block, count);
-        NF2_TRY(erased == NF2_FAILED_BLOCK ? 0 : erased);
-        at += erased > 0 ? (uint32_t)erased : 0;
-        fs->ahead = (uint16_t)(at > first ? at : 0);
-        return NF2_AHEAD_DONE;
-    }
-    /* of one that is all in use there is nothing to put on record */
-    bool some = fs->ahead > first;
-    fs->erased_groups |= 1u << group;
-    fs->ahead = 0;
-    NF2_TRY(some ? nf2_journal_checkpoint(fs) : NF2_OK);
-    return NF2_AHEAD_DONE;
-}
 
 /*
  * Erases of the log's next block and of an anchor's, where the log is about to turn; and of an
@@ -88,73 +29,97 @@ static NF2_APART uint32_t now_us(const nf2_t *fs)
     return config->now_us != NULL ? config->now_us(config->clock_context) : fs->drive.busy_us;
 }
 
-int nf2_idle(nf2_t *fs, uint32_t budget_us)
+/* Time that records of the root log may take. */
+static uint32_t log_us(nf2_t *fs)
 {
     const struct nf2_flash *flash = fs->flash;
-    uint32_t share = 0, begin = now_us(fs);
+    return 2 * flash->program_page_us + erases_of_turn(fs) * flash->erase_block_us;
+}
+
+/*
+ * A step of the walk, if there is time for it: without the time for an erase it takes what is
+ * erased. 1 if something was done, 0 if nothing is left to do, NF2_NEED_SPACE: not in this time; or
+ * an error.
+ */
+static int step(nf2_t *fs, uint32_t left_us)
+{
+    const struct nf2_flash *flash = fs->flash;
     uint32_t unit = flash->program_page_us + STEP_READS * (flash->read_page_us + NF2_PROCESSOR_US);
+    bool scant = left_us < STEP_PROGRAMS * unit + log_us(fs) + 2 * flash->erase_block_us;
+    uint32_t need = (scant ? SCANT_PROGRAMS : STEP_PROGRAMS) * unit + log_us(fs);
+
+    if (left_us < need) {
+        return NF2_NEED_SPACE;
+    }
+    if (fs->group_busy) {       /* on record, else each session would apply it anew */
+        if (left_us < need + 2 * flash->erase_block_us) {
+            return NF2_NEED_SPACE;
+        }
+        fs->patience = NF2_WAITS;
+        NF2_TRY(nf2_collect_begin(fs));
+        NF2_TRY(nf2_change_begin(fs));
+        return 1;
+    }
+    fs->patience = scant ? NF2_NO_ERASE : NF2_NO_LARGE_ERASE;
+    int more = nf2_collect_step(fs);
+    fs->patience = NF2_WAITS;
+    return more;
+}
+
+/*
+ * What calls take next is erased ahead, then a step of the walk is made, then the rest of what is
+ * free is erased. 1 if something was done, 0 if nothing is left to do, NF2_NEED_SPACE: not in this
+ * time; or an error.
+ */
+static int work(nf2_t *fs, uint32_t left_us, uint32_t share_us)
+{
+    const struct nf2_space *space = &fs->space;
+    int ahead = fs->group_busy ? 0 : nf2_collect_erase(fs, left_us, false);
+
+    if (ahead != 0) {
+        return ahead;
+    }
+    bool owes = space->ahead_region != NF2_NO_REGION;
+    int stepped = left_us > share_us ? step(fs, left_us - share_us) : NF2_NEED_SPACE;
+    if (stepped != 0 || owes) {
+        return stepped != 0 ? stepped : NF2_NEED_SPACE;
+    }
+    ahead = nf2_collect_erase(fs, left_us, true);
+    return ahead == 0 && space->ahead_region != NF2_NO_REGION ? NF2_NEED_SPACE : ahead;
+}
+
+/* 1 if work is left. What was erased goes on record. */
+static int leave(nf2_t *fs, int result)
+{
+    NF2_TRY(result != NF2_NEED_SPACE ? result : 0);
+    NF2_TRY(fs->opened && fs->space.unrecorded ? nf2_journal_checkpoint(fs) : NF2_OK);
+    return result == NF2_NEED_SPACE;
+}
+
+int nf2_idle(nf2_t *fs, uint32_t budget_us)
+{
+    uint32_t share = 0, begin = now_us(fs);
+    int more = 1;
 
     if (fs->read_only) {
         return 0;
     }
-    while (fs->opened || fs->leaky) {
-        uint32_t spent = now_us(fs) - begin,
-                 log = 2 * flash->program_page_us + erases_of_turn(fs) * flash->erase_block_us;
-        if (budget_us < spent + log) {
+    while (more > 0 && (fs->opened || fs->leaky)) {
+        uint32_t used = now_us(fs) - begin + 2 * fs->flash->program_page_us;
+        if (budget_us < used || budget_us < (used = now_us(fs) - begin + log_us(fs))) {
             return 1;
         }
-        int more = nf2_journal_open(fs);
+        more = nf2_journal_open(fs);
         if (more == NF2_NEED_SPACE) { /* steps of a walk look for a block to begin with */
-            more = nf2_sweep_step(fs);
-            if (more > 0) {
-                continue;
-            }
-        }
-        if (more < 0 || !fs->opened) {
-            return more;
-        }
-        /*
-         * What calls take is erased ahead, then what else is free, then what steps take. Only for a
-         * large erase that a call of its own has the time for is one waited for.
-         */
-        uint32_t left = budget_us - spent - flash->program_page_us, /* that is for the processor */
-                 owed = 0;
-        unsigned kinds = fs->group_busy ? 1 : 3; /* who reads is slow while a GROUP waits */
-        for (unsigned i = 0; i < kinds && (owed & NF2_AHEAD_DONE) == 0; i++) {
-            int result = i == 1 ? erase_group(fs, left) :
-                         nf2_alloc_ahead(fs, i != 0, left, left + spent);
-            NF2_TRY(result);
-            owed |= (uint32_t)result;
-        }
-        if ((owed & NF2_AHEAD_DONE) != 0) {
-            continue;
-        }
-        /* Without the time for an erase and a step a step does less, and takes what is erased. */
-        uint32_t step = STEP_PROGRAMS * unit + log, rest = flash->erase_block_us;
-        bool scant = budget_us < step + rest;
-        if (scant) {
-            step = SCANT_PROGRAMS * unit + log;
-        } else if (fs->space.nodes.count < 2 || fs->space.data.count == 0) {
-            step += rest;       /* a leaf may become two, a copy begin in a new block */
-        }
-        bool moves = fs->walk_active && fs->walk_emptying;
-        bool lacks = (owed & NF2_AHEAD_OWED) != 0 && (!scant || fs->group_busy || moves);
-        if (lacks || left < step + share) {
-            return 1;
-        }
-        share += SHARE_US;
-        if (fs->group_busy) {
-            NF2_TRY(nf2_sweep_begin(fs));
-            NF2_TRY(nf2_change_begin(fs)); /* on record, else each session would apply it anew */
-            continue;
-        }
-        fs->idle = (uint8_t)(1 + scant);
-        more = nf2_sweep_step(fs);
-        fs->idle = 0;
-        NF2_TRY(more);
-        if (more == 0) {
-            return owed != 0;
+            more = nf2_collect_step(fs);
+        } else if (more == NF2_OK) {
+            /* of what is not asked for the time, as counts of wear */
+            bool short_time = budget_us - used < 3 * fs->flash->erase_block_us;
+            fs->patience = short_time ? NF2_NO_ERASE : NF2_NO_LARGE_ERASE;
+            more = work(fs, budget_us - used, share);
+            fs->patience = NF2_WAITS;
+            share += SHARE_US;
         }
     }
-    return 0;
+    return leave(fs, more > 0 ? 0 : more);
 }

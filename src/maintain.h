@@ -3,7 +3,7 @@
 #ifndef NF2FS_CORE_MAINTAIN_H
 #define NF2FS_CORE_MAINTAIN_H
 
-#include "sweep.h"
+#include "collect.h"
 
 /* Works for at most so many microseconds: 1 if work is left, 0 if none is, or an error. */
 int nf2_idle(nf2_t *fs, uint32_t budget_us);

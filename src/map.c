@@ -23,7 +23,7 @@ static int load(nf2_t *fs, const struct nf2_entry *entry, struct nf2_piece *piec
 
     NF2_TRY(nf2_body_read(fs, entry, 0, bytes, room));
     piece->offset = nf2_key_value(&entry->key);
-    return nf2_piece_load(fs, bytes, room, piece) != 0 ? NF2_OK : NF2_ERR_IO;
+    return nf2_piece_load(fs, bytes, room, piece);
 }
 
 /* End of a piece that nothing follows: frames go as far as they go. */

@@ -32,7 +32,7 @@ bool nf2_move_wanted(const nf2_t *fs, const struct nf2_piece *piece)
 static void part_to_move(const nf2_t *fs, struct nf2_piece *piece)
 {
     uint32_t bytes = nf2_block_bytes(fs),
-             most = (fs->idle > 1 ? SCANT_PAGES : STEP_PAGES) * NF2_LOG_PAGE;
+             most = (fs->patience == NF2_NO_ERASE ? SCANT_PAGES : STEP_PAGES) * NF2_LOG_PAGE;
 
     if (piece->kind == NF2_PIECE_FRAMES) {
         return;
@@ -64,10 +64,10 @@ static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_pi
     while (done < from->length) {
         uint32_t behind = run->block;
         if (run->count == 0) {
-            if (done > 0 && !nf2_alloc_goes_on(fs)) {
+            if (done > 0 && !nf2_alloc_moves_erased(fs)) {
                 break;
             }
-            NF2_TRY(nf2_alloc_data(fs, 0, nf2_victims_floor(fs), run));
+            NF2_TRY(nf2_alloc_data(fs, NF2_FOR_MOVES, 1, nf2_victims_floor(fs), run));
         }
         if (done == 0) {
             struct nf2_piece place = {from->offset, 0, run->block, run->within,
@@ -86,7 +86,7 @@ static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_pi
         done += result == NF2_OK ? n : 0;
     }
     to->length = done;
-    fs->to_move -= nf2_min(fs->to_move, (done + NF2_LOG_PAGE - 1) / NF2_LOG_PAGE);
+    fs->walk.to_move -= nf2_min(fs->walk.to_move, (done + NF2_LOG_PAGE - 1) / NF2_LOG_PAGE);
     return NF2_OK;
 }
 
@@ -109,7 +109,7 @@ static NF2_APART int move_piece(nf2_t *fs, uint32_t id, uint32_t offset, struct 
     part_to_move(fs, &part);
     uint32_t room = nf2_block_bytes(fs) - (run->count > 0 ? run->within : 0);
     if (plan->count > 0 &&
-        (part.length < piece.length || part.length > room || !nf2_alloc_goes_on(fs))) {
+        (part.length < piece.length || part.length > room || !nf2_alloc_moves_erased(fs))) {
         return 0;
     }
     NF2_TRY(copy(fs, &part, to));
@@ -134,35 +134,27 @@ static NF2_APART int move_piece(nf2_t *fs, uint32_t id, uint32_t offset, struct 
 static NF2_APART int move_in_map(nf2_t *fs, uint32_t id, const struct nf2_wanted *wanted)
 {
     struct plan plan = {.count = 0};
-    uint32_t before = fs->to_move;
+    uint32_t before = fs->walk.to_move;
     int more = 1;
 
-    while (more > 0 && plan.count < wanted->count && before - fs->to_move <= NEXT_PAGES) {
+    while (more > 0 && plan.count < wanted->count && before - fs->walk.to_move <= NEXT_PAGES) {
         more = move_piece(fs, id, wanted->offset[plan.count], &plan);
         NF2_TRY(more);
     }
     fs->moves++;
-    if (more > 0) {
-        nf2_key_make(&fs->walk.cursor, id, 0, wanted->offset[plan.count - 1]);
-        fs->walk_behind = true;
-    }
     struct nf2_op ops[NF2_MOVED_PIECES];
     for (unsigned i = 0; i < plan.count; i++) {
         nf2_op_piece(&ops[i], id, &plan.piece[i]);
     }
     int result = plan.count > 0 ? nf2_change_ahead(fs, ops, plan.count) : 0;
-    /* what is still in its place may not be marked: from the beginning */
-    if (result < 0) {
-        nf2_key_copy(&fs->walk.cursor, &nf2_key_lowest);
+    if (result < 0) {           /* what is still in its place may not be counted */
+        nf2_walk_abandon(fs);
         return result;
     }
     return (int)plan.count;
 }
 
-/*
- * ---- lists
- * --------------------------------------------------------------------------------------
- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 /* Handles of the file learn what its content is now. */
 static void tell_handles(nf2_t *fs, const struct nf2_key *key, uint8_t kind, uint32_t id)
@@ -192,7 +184,8 @@ static NF2_APART int name_map(nf2_t *fs, const struct nf2_key *key, uint32_t id)
     struct nf2_op ops[2];
 
     nf2_put32(body + 1, id);
-    NF2_TRY(nf2_op_content(fs, key, body, sizeof body, &ops[0]));
+    nf2_op_put(&ops[0], key, body, sizeof body);
+    NF2_TRY(nf2_op_content(fs, &ops[0]));
     nf2_op_delete_orphan(&ops[1], id);
     return nf2_change_ahead(fs, ops, 2);
 }
@@ -242,7 +235,7 @@ static NF2_APART int build_moved(nf2_t *fs, const struct nf2_key *key, uint8_t *
     *p++ = NF2_BODY_LIST;
     NF2_TRY(list_begin(fs, key, &refs)); /* of no LIST it has nothing */
     while ((found = nf2_list_next(fs, &refs, &piece)) > 0) {
-        bool moves = !(moved && !nf2_alloc_goes_on(fs)) && nf2_move_wanted(fs, &piece);
+        bool moves = !(moved && !nf2_alloc_moves_erased(fs)) && nf2_move_wanted(fs, &piece);
         bool full = p + NF2_PIECE_BYTES > list + NF2_LIST_BYTES;
         if (full || (moves && piece.length > STEP_PAGES * NF2_LOG_PAGE)) {
             return TOO_LONG;
@@ -269,7 +262,8 @@ static NF2_APART int move_in_list(nf2_t *fs, const struct nf2_key *key)
     if (length <= 0 || length == TOO_LONG) {
         return length;
     }
-    NF2_TRY(nf2_op_content(fs, key, list, (uint32_t)length, &op));
+    nf2_op_put(&op, key, list, (uint32_t)length);
+    NF2_TRY(nf2_op_content(fs, &op));
     NF2_TRY(nf2_change_one(fs, &op));
     tell_handles(fs, key, NF2_BODY_LIST, 0);
     return 1;

@@ -41,19 +41,19 @@ static int find_long(nf2_t *fs, struct nf2_found *found)
     uint32_t number = 0;        /* the lowest that no entry has */
 
     nf2_put24(key->bytes + NF2_NAME_PART, ~nf2_crc(0xFFFFFFFFu, found->name, found->length));
-    key->bytes[NF2_KEY_MAX - 1] = 0;
+    key->bytes[NF2_NAME_KEY - 1] = 0;
     int result = nf2_tree_seek(fs, key, NF2_AT_OR_ABOVE, &found->entry);
     while (result > 0 && memcmp(key, &found->entry.key,
-                                offsetof(struct nf2_key, bytes) + NF2_KEY_MAX - 1) == 0) {
+                                offsetof(struct nf2_key, bytes) + NF2_NAME_KEY - 1) == 0) {
         nf2_key_copy(key, &found->entry.key);
         result = same_rest(fs, found);
         if (result != 0) {
             return result;
         }
-        number += key->bytes[NF2_KEY_MAX - 1] == number;
+        number += key->bytes[NF2_NAME_KEY - 1] == number;
         result = nf2_tree_seek(fs, key, NF2_ABOVE, &found->entry);
     }
-    key->bytes[NF2_KEY_MAX - 1] = (uint8_t)number;
+    key->bytes[NF2_NAME_KEY - 1] = (uint8_t)number;
     return result < 0 ? result : number > 0xFF ? NF2_ERR_NOSPC : 0;
 }
 
@@ -61,12 +61,12 @@ static int find_long(nf2_t *fs, struct nf2_found *found)
 static int look_up(nf2_t *fs, struct nf2_found *found)
 {
     struct nf2_key *key = &found->key;
-    uint32_t length = nf2_min(found->length, NF2_KEY_MAX);
+    uint32_t length = nf2_min(found->length, NF2_NAME_KEY);
     int result;
 
     key->length = (uint8_t)length;
     memcpy(key->bytes, found->name, length);
-    result = length < NF2_KEY_MAX ? nf2_tree_find(fs, key, &found->entry) : find_long(fs, found);
+    result = length < NF2_NAME_KEY ? nf2_tree_find(fs, key, &found->entry) : find_long(fs, found);
     found->handle = nf2_handle_of(fs, key, 0);
     const nf2_file_t *writer = nf2_handle_of(fs, key, NF2_O_WRONLY);
     found->content.kind = writer != NULL && writer->created ? NF2_BODY_NEW : 0;
@@ -87,7 +87,7 @@ void nf2_op_name(struct nf2_op *op, const struct nf2_found *found, const void *b
                  uint32_t length)
 {
     nf2_op_put(op, &found->key, body, length);
-    if (found->length >= NF2_KEY_MAX) {
+    if (found->length >= NF2_NAME_KEY) {
         op->body[1] = op->body[0];
         op->body[0] = nf2_span_of(found->name + NF2_NAME_PART, found->length + 1u - NF2_NAME_PART);
         op->body[0].position = NF2_COUNTED;
@@ -99,7 +99,7 @@ int nf2_entry_name(nf2_t *fs, const struct nf2_key *key, const struct nf2_entry 
     uint32_t length = key->length;
 
     memcpy(name, key->bytes, length);
-    if (length == NF2_KEY_MAX) { /* the rest goes over the hash */
+    if (nf2_key_has_rest(key)) { /* the rest goes over the hash */
         int behind = nf2_content_at(fs, key, &entry->body);
         NF2_TRY(behind);
         uint32_t rest = (uint32_t)behind - 1u;
@@ -118,19 +118,31 @@ int nf2_entry_content(nf2_t *fs, const struct nf2_entry *entry, struct nf2_conte
     uint32_t place = body->at.record.offset + body->position;
     int at = 0;
 
-    if (entry->key.length == NF2_KEY_MAX) { /* else it follows the key in its page */
+    if (nf2_key_has_rest(&entry->key)) { /* else it follows the key in its page */
         at = nf2_content_at(fs, &entry->key, body);
         NF2_TRY(at);
         place = nf2_record_place(body->at.record.offset, body->position + (uint32_t)at);
     }
     const uint8_t *p = nf2_peek(fs, body->at.record.block, place, 1);
-    if (p == NULL || at >= body->length || *p < NF2_BODY_DIR || *p > NF2_BODY_MAP) {
+    if (p == NULL || at >= body->length) {
         return NF2_ERR_IO;
     }
-    content->at = (uint8_t)at;
+    content->rest = content->at = (uint16_t)at;
+    content->classes = content->fields = 0;
     content->kind = *p;
+    while (content->kind == NF2_BODY_FIELDS) {
+        uint8_t front[3];       /* that, their bytes, the first one's tag */
+        NF2_TRY(nf2_body_read(fs, entry, content->at, front, sizeof front));
+        content->classes |= front[1] > 0 ? front[2] : 0;
+        content->fields = front[1] > 0 ? NF2_FIELDS_VALID : NF2_FIELDS_OLDER;
+        content->at = (uint16_t)(content->at + 2 + front[1]);
+        NF2_TRY(nf2_body_read(fs, entry, content->at, &content->kind, 1));
+    }
+    if (content->kind < NF2_BODY_DIR || content->kind > NF2_BODY_MAP) {
+        return NF2_ERR_VERSION;
+    }
     if (content->kind == NF2_BODY_DIR || content->kind == NF2_BODY_MAP) {
-        NF2_TRY(nf2_body_read(fs, entry, (uint32_t)at + 1, id, sizeof id));
+        NF2_TRY(nf2_body_read(fs, entry, content->at + 1u, id, sizeof id));
         content->id = nf2_get32(id);
     }
     return NF2_OK;

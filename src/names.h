@@ -9,9 +9,16 @@
 /* What an entry says of its file or directory. */
 struct nf2_content {
     uint8_t kind;               /* NF2_BODY_*, or NF2_BODY_NEW */
-    uint8_t at;                 /* of the content in the body: a long name's rest is in front */
+    uint8_t classes;            /* NF2_FIELD_REFUSE and NF2_FIELD_READ, of the first field; of the
+                                   other bits none counts */
+    uint8_t fields;             /* NF2_FIELDS_* */
+    uint16_t rest;              /* bytes of a long name's rest, in front of all */
+    uint16_t at;                /* of the content in the body, behind the rest and the fields */
     uint32_t id;                /* of a directory or map */
 };
+
+/* Has it fields? The content may have changed since. */
+enum { NF2_FIELDS_NONE, NF2_FIELDS_OLDER, NF2_FIELDS_VALID };
 
 #define NF2_BODY_NEW 0xFFu      /* there is no entry yet, but an open handle; never on flash */
 
@@ -42,6 +49,7 @@ void nf2_op_name(struct nf2_op *op, const struct nf2_found *found, const void *b
 /* The name that an entry with this key stands for. Of a short one there need be no entry. */
 int nf2_entry_name(nf2_t *fs, const struct nf2_key *key, const struct nf2_entry *entry, char *name);
 
+/* VERSION: this library does not know such a content. */
 int nf2_entry_content(nf2_t *fs, const struct nf2_entry *entry, struct nf2_content *content);
 
 /* An open handle of the file with this key that has all these flags; NULL if there is none. */

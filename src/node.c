@@ -113,7 +113,10 @@ int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place)
         view->base_end = view->end;
         return NF2_OK;
     }
-    if (type < NF2_NODE_PUT || type > NF2_NODE_ADD || view->alive + view->dead + 3u > view->slots) {
+    if (type > NF2_NODE_ADD) {
+        return NF2_ERR_VERSION;
+    }
+    if (type < NF2_NODE_PUT || view->alive + view->dead + 3u > view->slots) {
         return NF2_ERR_IO;
     }
     uint32_t kills = type == NF2_NODE_REN ? 2 : type != NF2_NODE_ADD;
@@ -140,6 +143,11 @@ int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
+uint32_t nf2_serial_next(nf2_t *fs)
+{
+    return ++fs->root.serial;
+}
+
 /* The node's head: that of the node that it should be. 1: the base has entries, too. */
 static int check_head(nf2_t *fs, struct nf2_scan *scan, uint32_t level)
 {
@@ -152,10 +160,11 @@ static int check_head(nf2_t *fs, struct nf2_scan *scan, uint32_t level)
         return NF2_ERR_IO;
     }
     const uint8_t *p = nf2_peek(fs, block, scan->position, length);
-    bool own = p != NULL && record.type == NF2_NODE_HEAD && record.length == length + 4 &&
-               p[2] == 'N' && nf2_get32(p + 3) == (level | block << 8) &&
+    uint32_t other = p != NULL ? (nf2_get32(p + 3) ^ (level | block << 8)) & ~NF2_NODE_KEEP : 1;
+    bool own = other % 8 == 0 && other < NF2_NODE_KEEP && record.type == NF2_NODE_HEAD &&
+               record.length == length + 4 && p[2] == 'N' &&
                nf2_get32(p + 7) == fs->root.volume_id;
-    return own ? record.more : NF2_ERR_IO;
+    return !own ? NF2_ERR_IO : other != 0 ? NF2_ERR_VERSION : record.more;
 }
 
 /* Is what lies at a place a record by which the base has grown? */

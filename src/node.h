@@ -54,7 +54,8 @@ struct nf2_op {
         struct {
             uint16_t none[2];   /* the first one's length is 0 */
             uint32_t to;        /* of RANGE: entries of the map from the key on up to this
-                                   offset are removed */
+                                   offset are removed; above NF2_FILE_MAX: all from the key on,
+                                   whatever their keys are; NF2_NONE: those in one leaf */
         };
     };
     uint8_t own[6];
@@ -88,6 +89,14 @@ int nf2_ops_cover(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_op
  */
 void nf2_key_make(struct nf2_key *key, uint32_t id, uint8_t kind, uint32_t number);
 uint32_t nf2_key_value(const struct nf2_key *key);              /* the number at its end */
+
+/* Is the rest of a long name in front of the body: with such a key, or one behind a number? */
+static inline bool nf2_key_has_rest(const struct nf2_key *key)
+{
+    _Static_assert((NF2_NAME_KEY | 4u) == NF2_NAME_KEY + 4u && NF2_NAME_KEY + 4u == NF2_KEY_MAX,
+                   "one bit tells them apart");
+    return (key->length | 4u) == NF2_KEY_MAX;
+}
 
 /* Of the bytes only those that count. To another place. */
 void nf2_key_copy(struct nf2_key *to, const struct nf2_key *from);
@@ -125,7 +134,7 @@ int nf2_compare_at(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_k
  */
 static inline bool nf2_node_ample(const nf2_t *fs)
 {
-    return fs->blocks >= 64 && 4u * fs->free > fs->blocks;
+    return fs->blocks >= 64 && 4u * fs->space.free > fs->blocks;
 }
 
 /* How many alive records of the tail are below `key`, or (`at` 1) not above it. */
@@ -198,6 +207,9 @@ struct nf2_span nf2_body_span(const struct nf2_entry *entry, uint32_t at, uint32
 #define NF2_NODE_HALF (-1)      /* an error in the middle: the node is to be written anew from
                                    the view, as after NF2_FAILED_BLOCK */
 int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, unsigned count);
+
+/* The serial of a new node, or of a new block of frames: no other one has it. */
+uint32_t nf2_serial_next(nf2_t *fs);
 
 /* ---- writing a node anew: its head, entries in order, one group; then changes ---- */
 

@@ -14,7 +14,8 @@ bool nf2_op_covers(const struct nf2_op *op, const struct nf2_key *key)
     int order = nf2_key_compare(key, op->key);
 
     return op->type != NF2_OP_RANGE ? order == 0 :
-           order >= 0 && key->id == op->key->id && key->length == 4 && nf2_key_value(key) < op->to;
+           order >= 0 && key->id == op->key->id &&
+           (op->to > NF2_FILE_MAX || (key->length == 4 && nf2_key_value(key) < op->to));
 }
 
 int nf2_ops_cover(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_op *ops,
@@ -75,7 +76,8 @@ void nf2_node_head(nf2_t *fs, struct nf2_writer *writer, unsigned level)
 {
     uint8_t head[NF2_NODE_HEAD_BYTES] = {'N', (uint8_t)level};
 
-    nf2_put32(nf2_put24(head + 2, writer->block), fs->root.volume_id);
+    uint8_t *serial = nf2_put32(nf2_put24(head + 2, writer->block), fs->root.volume_id);
+    nf2_put32(serial, writer->result < 0 ? 0 : nf2_serial_next(fs)); /* or it is only measured */
     nf2_writer_record(fs, writer, NF2_NODE_HEAD, head, sizeof head);
 }
 

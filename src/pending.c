@@ -34,8 +34,11 @@ int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op
     uint32_t used = room > NF2_GROUP_OP_HEAD ?
                     load_key(bytes + NF2_GROUP_OP_HEAD, room - NF2_GROUP_OP_HEAD, &reader->key) : 0;
     uint32_t at = NF2_GROUP_OP_HEAD + used, body = nf2_get16(bytes + 1);
-    if (used == 0 || at + body > left || bytes[0] > NF2_GROUP_RANGE ||
-        (bytes[0] == NF2_GROUP_RANGE && body != 4)) {
+    if (bytes[0] > NF2_GROUP_RANGE) {
+        return NF2_ERR_VERSION;
+    }
+    if (used == 0 || at + body > left ||
+        (bytes[0] == NF2_GROUP_RANGE && (body != 4 || reader->key.length != 4))) {
         return NF2_ERR_IO;
     }
     memset(op->body, 0, sizeof op->body);
@@ -48,6 +51,19 @@ int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op
     }
     reader->at = (uint16_t)(reader->at + at + body);
     return 1;
+}
+
+int nf2_group_known(nf2_t *fs)
+{
+    struct nf2_group_reader reader;
+    struct nf2_op op;
+    int found;
+
+    nf2_group_begin(&reader);
+    do {
+        found = nf2_group_next(fs, &reader, &op);
+    } while (found > 0);
+    return found == NF2_ERR_VERSION ? found : NF2_OK;
 }
 
 /* ---- the tree as it will be ------------------------------------------------------------------ */
@@ -74,9 +90,10 @@ static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2
             if (!any || !nf2_op_covers(&op, &entry->key)) {
                 continue;
             }
-            if (op.type == NF2_OP_RANGE) {
+            if (op.type == NF2_OP_RANGE && entry->key.length == 4) { /* behind all of these */
                 nf2_key_make(&entry->key, op.key->id, 0,
-                             sign > 0 ? nf2_key_value(op.key) : op.to - 1);
+                             sign > 0 ? nf2_key_value(op.key) :
+                             op.to > NF2_FILE_MAX ? NF2_NONE : op.to - 1);
             }
             return GONE;
         }

@@ -27,7 +27,13 @@ static inline void nf2_group_begin(struct nf2_group_reader *reader)
     reader->at = 2;
 }
 
-/* The next change: 1, 0 at the end, or an error. Its body stays on the chip. */
+/*
+ * The next change: 1, 0 at the end, or an error; VERSION: this library knows no such change. Its
+ * body stays on the chip.
+ */
 int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op);
+
+/* VERSION: among the changes is one that this library does not know. */
+int nf2_group_known(nf2_t *fs);
 
 #endif

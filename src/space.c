@@ -1,257 +1,252 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * space.c - what is free and what is live of each region, sums of that, and what is kept back. Kept
+ * here: a region is FREE only if nothing refers to it [10], and `free` and `erased_regions` are the
+ * sums of what `state` says.
+ */
 #include "space.h"
 
-/* The block's number in a window, NF2_NONE if it lies elsewhere. */
-static uint32_t in_window(const nf2_t *fs, uint32_t window, uint32_t block)
-{
-    uint32_t at = block - window * fs->window_blocks;
-    return at < fs->window_blocks ? at : NF2_NONE;
-}
+/* ---- states ---------------------------------------------------------------------------------- */
 
-static bool set_in(const nf2_t *fs, uint8_t *bits, uint32_t window, uint32_t block)
+/* Adds what a region in this state has to the sums, or takes it off. */
+static void sum(nf2_t *fs, uint32_t region, enum nf2_region_state state, uint32_t sign)
 {
-    uint32_t at = in_window(fs, window, block);
-    bool changes = at != NF2_NONE && !nf2_bit(bits, at);
+    struct nf2_space *space = &fs->space;
 
-    if (changes) {
-        nf2_bit_set(bits, at, true);
+    if (state >= NF2_REGION_FREE) {
+        space->free += sign * nf2_region_size(fs, region);
     }
-    return changes;
-}
-
-/* Bit of the group of a window that a block lies in; 0 if it lies elsewhere. */
-static NF2_APART uint32_t group_bit_in(const nf2_t *fs, uint32_t window, uint32_t block)
-{
-    uint32_t at = in_window(fs, window, block);
-    return at != NF2_NONE ? 1u << at / nf2_group_blocks(fs) : 0;
-}
-
-uint32_t nf2_space_group(const nf2_t *fs, uint32_t block)
-{
-    return group_bit_in(fs, fs->now_window, block);
-}
-
-/* Number of the cell of the marked window that a block lies in; NF2_CELLS or more: none. */
-static NF2_APART uint32_t cell_of(const nf2_t *fs, uint32_t block)
-{
-    uint32_t at = in_window(fs, fs->mark_window, block);
-    bool inside = at != NF2_NONE && at >= fs->cell_first;
-
-    return inside ? (at - fs->cell_first) / fs->cell_blocks : NF2_CELLS;
-}
-
-static NF2_APART uint32_t cell_bit(const nf2_t *fs, uint32_t block)
-{
-    uint32_t cell = cell_of(fs, block);
-    return cell < NF2_CELLS ? 1u << cell : 0;
-}
-
-/* Bit of the group that a block lies in, if that may be one of those that lag. */
-static uint32_t lag_bit(const nf2_t *fs, uint32_t block)
-{
-    return group_bit_in(fs, fs->lag_window, block);
-}
-
-void nf2_space_use(nf2_t *fs, uint32_t block, uint32_t count)
-{
-    for (; count > 0; block++, count--) {
-        fs->now_free = (uint16_t)(fs->now_free -
-                                  set_in(fs, fs->space.now, fs->now_window, block));
-        (void)set_in(fs, fs->space.mark, fs->mark_window, block);
-        fs->victims &= ~cell_bit(fs, block);
-        fs->laggards &= ~lag_bit(fs, block);
+    if (state == NF2_REGION_VICTIM) {
+        space->victims += sign * nf2_region_size(fs, region);
+    }
+    if (state == NF2_REGION_ERASED) {
+        space->erased_regions = (uint16_t)(space->erased_regions + sign);
     }
 }
 
-void nf2_space_taken(nf2_t *fs, uint32_t count)
+void nf2_region_set(nf2_t *fs, uint32_t region, enum nf2_region_state state)
 {
-    fs->free = (uint16_t)(fs->free - nf2_min(count, fs->free));
-    if (fs->now_counted) {
-        fs->space.lap_free -= nf2_min(count, fs->space.lap_free);
+    uint8_t *byte = &fs->space.state[region / 4];
+    uint32_t at = region % 4 * 2;
+
+    sum(fs, region, nf2_region_state(fs, region), UINT32_MAX);
+    *byte = (uint8_t)((*byte & ~(3u << at)) | (uint32_t)state << at);
+    sum(fs, region, state, 1);
+    if (state != NF2_REGION_USED) {
+        nf2_holes_drop(fs, region);
     }
 }
 
-void nf2_space_take(nf2_t *fs, uint32_t block, uint32_t count)
+void nf2_regions_count(nf2_t *fs)
 {
-    uint32_t before = fs->now_free;
-
-    nf2_space_use(fs, block, count);
-    nf2_space_taken(fs, before - fs->now_free);
-}
-
-void nf2_space_changed(nf2_t *fs)
-{
-    fs->pristine = fs->settled = false;
-    fs->leaky = true;
-    fs->walk.spent = 0;
-}
-
-bool nf2_space_mark(nf2_t *fs, uint32_t block)
-{
-    return set_in(fs, fs->space.mark, fs->mark_window, block);
-}
-
-NF2_APART uint32_t nf2_space_parts(const nf2_t *fs)
-{
-    /* a cell's sum fits in a byte, but for full ones of 16 blocks */
-    return nf2_max(128u / fs->cell_blocks, 16);
-}
-
-void nf2_space_live(nf2_t *fs, uint32_t block, uint32_t bytes)
-{
-    uint32_t cell = cell_of(fs, block), part = nf2_block_bytes(fs) / nf2_space_parts(fs);
-    uint32_t parts = nf2_max((bytes + part / 2) / part, 1);
-
-    if (cell < NF2_CELLS) {
-        fs->space.live[cell] = (uint8_t)nf2_min(fs->space.live[cell] + parts, 255);
+    fs->space.free = fs->space.victims = 0;
+    fs->space.erased_regions = 0;
+    for (uint32_t region = 0; region < fs->space.regions; region++) {
+        sum(fs, region, nf2_region_state(fs, region), 1);
     }
 }
 
-bool nf2_space_victim(const nf2_t *fs, uint32_t block)
+/* ---- what is live ---------------------------------------------------------------------------- */
+
+void nf2_live_clear(nf2_t *fs)
 {
-    return ((fs->victims & cell_bit(fs, block)) | (fs->laggards & lag_bit(fs, block))) != 0;
-}
-
-void nf2_space_clear(const nf2_t *fs, uint8_t *bits, uint32_t window)
-{
-    uint32_t size = fs->window_blocks, first = window * size;
-
-    memset(bits, 0, NF2_WINDOW_BYTES);
-    for (uint32_t i = 0; i < NF2_WINDOW_BLOCKS; i++) {
-        if (i >= size || first + i >= fs->blocks || first + i < NF2_SUPER_BLOCKS) {
-            nf2_bit_set(bits, i, true);
-        }
-    }
-}
-
-uint32_t nf2_space_count(const uint8_t *bits)
-{
-    uint32_t count = NF2_WINDOW_BLOCKS;
-
-    for (unsigned i = 0; i < NF2_WINDOW_BYTES; i++) {
-        for (unsigned byte = bits[i]; byte != 0; byte &= byte - 1) {
-            count--;
-        }
-    }
-    return count;
-}
-
-uint32_t nf2_space_run(const nf2_t *fs, uint32_t at, uint32_t limit)
-{
-    uint32_t n = 0;
-
-    while (at + n < limit && !nf2_bit(fs->space.now, at + n)) {
-        n++;
-    }
-    return n;
+    memset(fs->space.live, 0, sizeof fs->space.live);
+    fs->space.carry = 0;
 }
 
 /*
- * Runs are looked for in parts of the window that one large erase takes, or in groups where the
- * chip has none.
+ * Adds bytes to what is live in a region. What is less than a part counts with the bytes that come
+ * next, but a region with anything live is never counted as empty.
  */
-static uint32_t part_end(const nf2_t *fs, uint32_t part, uint32_t first, uint32_t at)
+static void add_live(nf2_t *fs, uint32_t region, uint32_t bytes)
 {
-    uint32_t shift = fs->drive.offset / nf2_block_bytes(fs) + first;
+    struct nf2_space *space = &fs->space;
+    uint8_t *live = &space->live[region];
+    uint32_t part = nf2_block_bytes(fs) * nf2_region_blocks(fs) / 256u;
+    uint32_t parts = (bytes + space->carry) / part;
 
-    NF2_ASSERT(part > 0);
-    return nf2_min(at + part - (shift + at) % part, fs->window_blocks);
+    space->carry = (uint16_t)((bytes + space->carry) % part);
+    if (*live < NF2_LIVE_FULL) {
+        *live = (uint8_t)nf2_min(nf2_max(*live + parts, 1), NF2_LIVE_FULL);
+    }
 }
 
-/* Not where data would be moved away again; in a group that is worn, or in one that is not. */
-static bool suits(const nf2_t *fs, uint32_t block, bool worn)
+static void in_use(nf2_t *fs, uint32_t region)
 {
-    bool is_worn = (fs->worn & nf2_space_group(fs, block)) != 0;
-
-    return !nf2_space_victim(fs, block) && is_worn == worn;
+    if (nf2_region_state(fs, region) == NF2_REGION_VICTIM) {
+        nf2_region_set(fs, region, NF2_REGION_USED);
+    }
 }
 
-/* A run of free blocks of such parts. `any`: also of worn groups, and of victims. */
-static uint32_t find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bool any, uint32_t at,
-                     uint32_t *start)
+void nf2_space_refer(nf2_t *fs, uint32_t block, uint32_t within, uint32_t bytes)
 {
-    bool worn = of == NF2_SPACE_WORN, whole = of != NF2_SPACE_RESTS;
-    uint32_t size = fs->window_blocks, first = fs->now_window * size, best = 0;
-    uint32_t part = nf2_part_blocks(fs);
+    uint32_t size = nf2_block_bytes(fs);
 
-    for (uint32_t limit; at < size; at = limit) {
-        limit = part_end(fs, part, first, at);
-        bool entire = nf2_space_run(fs, at, limit) == part;
-        for (uint32_t n; entire == whole && at < limit; at += nf2_max(n, 1)) {
-            n = nf2_min(nf2_space_run(fs, at, limit), most);
-            if (n > best && (any || suits(fs, first + at, worn))) {
-                best = n;
-                *start = first + at;
-            }
-            if (best == most) {
-                return best;
-            }
+    for (uint32_t left = bytes, here; left > 0 && block < fs->blocks; left -= here, within = 0) {
+        here = nf2_min(left, size - within);
+        uint32_t region = nf2_region_of(fs, block);
+        add_live(fs, region, here);
+        in_use(fs, region);
+        nf2_holes_use(fs, block++);
+    }
+}
+
+void nf2_space_pin(nf2_t *fs, uint32_t block, uint32_t count)
+{
+    for (; count > 0 && block < fs->blocks; block++, count--) {
+        uint32_t region = nf2_region_of(fs, block);
+        fs->space.live[region] = NF2_LIVE_PINNED;
+        in_use(fs, region);
+        nf2_holes_use(fs, block);
+    }
+}
+
+void nf2_space_filled(nf2_t *fs, uint32_t block, uint32_t count, bool counts)
+{
+    for (; count > 0; block++, count--) {
+        uint32_t region = nf2_region_of(fs, block);
+        if (nf2_region_state(fs, region) != NF2_REGION_USED) { /* a damaged record said so */
+            nf2_region_set(fs, region, NF2_REGION_USED);
+        }
+        add_live(fs, region, counts ? nf2_block_bytes(fs) : 0);
+        nf2_holes_use(fs, block);
+    }
+}
+
+/* ---- claims ---------------------------------------------------------------------------------- */
+
+uint32_t nf2_claim_rest(const nf2_t *fs, const struct nf2_claim *claim)
+{
+    uint32_t end = (uint32_t)claim->start + claim->count;
+    uint32_t region = end < fs->blocks ? nf2_region_of(fs, end) : NF2_NONE;
+
+    if (region != NF2_NONE && nf2_region_first(fs, region) != end) {
+        end = nf2_region_end(fs, region);
+    }
+    return end - claim->start;
+}
+
+void nf2_claim_take(struct nf2_claim *claim, uint32_t count)
+{
+    claim->start = (uint16_t)(claim->start + count);
+    claim->count = (uint8_t)(claim->count - nf2_min(claim->count, count));
+    claim->erased = (uint8_t)(claim->erased - nf2_min(claim->erased, count));
+}
+
+/* The first region in this state, from one on and round the end, but the one for resting data. */
+static uint32_t find_region(const nf2_t *fs, enum nf2_region_state state, uint32_t from)
+{
+    uint32_t count = fs->space.regions;
+
+    for (uint32_t i = 0, region = from % count; i < count; i++, region = (region + 1) % count) {
+        if (region != fs->space.resting && nf2_region_state(fs, region) == state) {
+            return region;
         }
     }
-    return best;
+    return NF2_NO_REGION;
 }
 
-uint32_t nf2_space_find(nf2_t *fs, uint32_t most, enum nf2_space_of of, uint32_t *start)
+uint32_t nf2_claim_choose(const nf2_t *fs, enum nf2_writer_kind who)
 {
-    bool rests = of == NF2_SPACE_RESTS;
-    uint32_t n = 0, behind = rests ? NF2_NONE : in_window(fs, fs->now_window, *start);
+    const struct nf2_space *space = &fs->space;
+    uint32_t from = nf2_region_of(fs, space->claim[who].start);
+    bool rests = space->resting != NF2_NO_REGION && nf2_region_free(fs, space->resting);
 
-    for (unsigned i = of == NF2_SPACE_WORN ? 1 : 2; n == 0 && i < 6; i++) {
-        bool any = i >= 4;      /* what is left in the end was held back */
-        if (any) {
-            fs->drained = true;
-            fs->worn = 0;
-        }
-        of = i < 2 ? NF2_SPACE_WORN : (i & 1) != rests ? NF2_SPACE_RESTS : NF2_SPACE_WHOLE;
-        n = find(fs, most, of, any, behind, start);
-        n = n > 0 ? n : find(fs, most, of, any, 0, start);
+    if (rests && who == NF2_FOR_MOVES) {
+        return space->resting;
     }
-    if (n == 0) {               /* a damaged CHECKPOINT may say otherwise */
-        fs->now_free = 0;
+    uint32_t region = find_region(fs, NF2_REGION_ERASED, from);
+    if (region == NF2_NO_REGION) {
+        region = find_region(fs, NF2_REGION_FREE, from);
     }
-    return n;
+    return region == NF2_NO_REGION && rests ? space->resting : region;
 }
 
-uint32_t nf2_part_blocks(const nf2_t *fs)
+/* A free region is in use from now on: the blocks of it that are erased, from the first one on. */
+static uint32_t take_region(nf2_t *fs, uint32_t region)
 {
-    uint32_t large = nf2_large_blocks(fs);
-    return large > 1 ? large : nf2_group_blocks(fs);
-}
+    struct nf2_space *space = &fs->space;
+    uint32_t erased = 0;
 
-uint32_t nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count)
-{
-    uint32_t n = 0;
-
-    while (n < count &&
-           (fs->now_fresh || (fs->erased_groups & nf2_space_group(fs, start + n)) != 0)) {
-        n++;
+    NF2_ASSERT(nf2_region_free(fs, region));
+    if (nf2_region_state(fs, region) == NF2_REGION_ERASED) {
+        erased = nf2_region_size(fs, region);
+    } else if (region == space->ahead_region) {
+        erased = space->ahead;
     }
-    return n;
+    if (region == space->ahead_region) {
+        space->ahead_region = NF2_NO_REGION;
+    }
+    if (region == space->resting) {
+        space->resting = NF2_NO_REGION;
+    }
+    space->live[region] = 0;
+    nf2_region_set(fs, region, NF2_REGION_USED);
+    return erased;
 }
 
-/* Groups in which what is free is on record as erased, or a part of it: up to `ahead`. */
-static NF2_APART uint32_t groups_erased(const nf2_t *fs)
+uint32_t nf2_claim_open(nf2_t *fs, struct nf2_claim *claim, uint32_t region, uint32_t most)
 {
-    uint32_t first = fs->now_window * fs->window_blocks;
-    return fs->erased_groups | nf2_space_group(fs, first + fs->ahead - 1u);
+    uint32_t size = nf2_region_size(fs, region), erased;
+    bool all = true;
+
+    NF2_ASSERT(nf2_claim_rest(fs, claim) == 0);
+    claim->start = (uint16_t)nf2_region_first(fs, region);
+    erased = take_region(fs, region);
+    while (nf2_region_blocks(fs) < 16 && size < most && ++region < fs->space.regions &&
+           nf2_region_free(fs, region) && all) {
+        uint32_t more = nf2_region_size(fs, region), also = take_region(fs, region);
+        all = erased == size;
+        erased += all ? also : 0;
+        size += more;
+    }
+    claim->erased = (uint8_t)nf2_min(erased, 255);
+    return nf2_min(size, most);
 }
 
-bool nf2_space_rest_free(const nf2_t *fs, uint32_t start, uint32_t count)
+void nf2_claim_undo(nf2_t *fs, struct nf2_claim *claim, uint32_t blocks)
 {
-    uint32_t at = in_window(fs, fs->now_window, start), size = nf2_group_blocks(fs);
+    uint32_t region = nf2_region_of(fs, claim->start);
+    uint32_t last = nf2_region_of(fs, claim->start + blocks - 1u);
 
-    return at % size == 0 && nf2_space_run(fs, at + count, at + size) == size - count &&
-           (groups_erased(fs) & nf2_space_group(fs, start)) == 0;
+    for (; region <= last; region++) {
+        bool erased = nf2_region_end(fs, region) - claim->start <= claim->erased;
+        nf2_region_set(fs, region, erased ? NF2_REGION_ERASED : NF2_REGION_FREE);
+    }
+    claim->start = claim->count = claim->erased = 0;
 }
 
-uint32_t nf2_space_reserve(const nf2_t *fs, bool all)
+void nf2_space_erased(nf2_t *fs, uint32_t block, uint32_t count)
 {
-    return nf2_space_spare(fs) + 2u + fs->promised + (all ? nf2_space_elsewhere(fs) : 0);
+    struct nf2_space *space = &fs->space;
+    uint32_t before = fs->erases >> space->region_log;
+
+    fs->erases += count;
+    /* single erases: each of a region's size stands for one of the region that it falls on */
+    if (fs->erases >> space->region_log != before && space->taken_count < NF2_TAKEN_MAX) {
+        space->taken[space->taken_count++] = (uint8_t)nf2_region_of(fs, block);
+    }
 }
 
-uint32_t nf2_space_spare(const nf2_t *fs)
+void nf2_claims_drop(nf2_t *fs)
 {
-    return nf2_space_kept(fs) + nf2_min(fs->blocks / 64, 16);
+    for (unsigned i = 0; i < NF2_WRITERS; i++) {
+        struct nf2_claim *claim = &fs->space.claim[i];
+        nf2_claim_take(claim, claim->count);
+    }
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+uint32_t nf2_space_stock(const nf2_t *fs)
+{
+    const struct nf2_space *space = &fs->space;
+    uint32_t sum = space->free + fs->freed_count + space->hand_count + nf2_holes_left(fs);
+
+    for (unsigned i = 0; i < NF2_WRITERS; i++) {
+        sum += nf2_claim_rest(fs, &space->claim[i]);
+    }
+    return sum;
 }
 
 uint32_t nf2_space_kept(const nf2_t *fs)
@@ -260,23 +255,29 @@ uint32_t nf2_space_kept(const nf2_t *fs)
     return NF2_BROKEN(NF2_FAULT_KEPT) ? 0 : 6u + 2u * nf2_max(fs->root_level, 1);
 }
 
-uint32_t nf2_space_claimed(const nf2_t *fs)
+uint32_t nf2_space_spare(const nf2_t *fs)
 {
-    const struct nf2_space *space = &fs->space;
-    NF2_NEAR(space);
-    return (uint32_t)space->nodes.count + space->data.count + space->moved.count +
-           fs->freed_count;
+    uint32_t region = nf2_region_blocks(fs), moves = region > 1 ? region * 5 / 2 : 0;
+    return nf2_space_kept(fs) + nf2_max(nf2_min(fs->blocks / 64, 16), moves);
 }
 
-uint32_t nf2_space_total(const nf2_t *fs)
+uint32_t nf2_space_reserve(const nf2_t *fs)
 {
-    return nf2_max(fs->free, fs->now_free) + nf2_space_claimed(fs);
+    return nf2_space_spare(fs) + 2u + fs->promised;
 }
 
 uint32_t nf2_space_available(const nf2_t *fs)
 {
-    uint32_t kept = nf2_space_reserve(fs, true), total = nf2_space_total(fs);
-    return total > kept ? total - kept : 0;
+    uint32_t kept = nf2_space_reserve(fs), stock = nf2_space_stock(fs);
+    return stock > kept ? stock - kept : 0;
+}
+
+void nf2_space_changed(nf2_t *fs)
+{
+    fs->walk.settled = false;
+    fs->walk.disturbed = true;
+    fs->leaky = true;
+    fs->walk.vain = 0;
 }
 
 bool nf2_space_bad_listed(const nf2_t *fs, uint32_t block)
@@ -289,51 +290,40 @@ bool nf2_space_bad_listed(const nf2_t *fs, uint32_t block)
     return i < fs->bads;
 }
 
+/* ---- replaced nodes and logs ----------------------------------------------------------------- */
+
+/*
+ * One that lies in a victim becomes free with that. A region of one block is free at once: no state
+ * that a cut can bring back refers to it.
+ */
 void nf2_space_freed(nf2_t *fs, uint32_t block)
 {
-    if (fs->freed_count < NF2_FREED_MAX && !nf2_space_bad_listed(fs, block)) {
-        nf2_space_use(fs, block, 1); /* the walk does not find it free */
+    uint32_t region = nf2_region_of(fs, block);
+    bool bad = nf2_space_bad_listed(fs, block);
+
+    if (bad || nf2_space_victim(fs, block)) {
+        return;
+    }
+    if (nf2_region_size(fs, region) == 1) {
+        nf2_region_set(fs, region, NF2_REGION_FREE);
+    } else if (fs->freed_count < NF2_FREED_MAX) {
         fs->space.freed[fs->freed_count++] = (uint16_t)block;
     }
 }
 
-uint32_t nf2_claim_last(struct nf2_claim *claim, bool *suspect)
+uint32_t nf2_freed_take(nf2_t *fs)
 {
-    NF2_ASSERT(claim->count > 0);
-    claim->count--;
-    *suspect = claim->count >= claim->erased;
-    claim->erased = (uint8_t)nf2_min(claim->erased, claim->count);
-    return (uint32_t)claim->start + claim->count;
+    return fs->freed_count > 0 ? fs->space.freed[--fs->freed_count] : NF2_NO_BLOCK;
 }
 
-/*
- * It is free again. One that is not erased stays in use, until a walk, where what is free is on
- * record as erased.
- */
-static void return_one(nf2_t *fs, uint32_t block, bool suspect)
+void nf2_freed_purge(nf2_t *fs)
 {
-    uint32_t first = fs->now_window * fs->window_blocks, group = nf2_space_group(fs, block);
+    unsigned kept = 0;
 
-    if (suspect && (fs->now_fresh || (groups_erased(fs) & group) != 0)) {
-        fs->leaky = true;
-    } else if (group != 0 && nf2_bit(fs->space.now, block - first)) {
-        nf2_bit_set(fs->space.now, block - first, false);
-        fs->now_free++;
-        fs->free++;
+    for (unsigned i = 0; i < fs->freed_count; i++) {
+        if (!nf2_space_victim(fs, fs->space.freed[i])) {
+            fs->space.freed[kept++] = fs->space.freed[i];
+        }
     }
-}
-
-void nf2_space_return(nf2_t *fs)
-{
-    struct nf2_space *space = &fs->space;
-
-    NF2_NEAR(space);
-    while (fs->freed_count > 0) {
-        return_one(fs, space->freed[--fs->freed_count], true);
-    }
-    while (space->moved.count > 0) {
-        bool suspect;
-        uint32_t block = nf2_claim_last(&space->moved, &suspect);
-        return_one(fs, block, suspect);
-    }
+    fs->freed_count = (uint8_t)kept;
 }

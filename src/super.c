@@ -21,12 +21,9 @@ static void turn_words(uint32_t *words)
 
 static NF2_APART void describe(const nf2_t *fs, uint32_t *words)
 {
-    const struct nf2_flash *flash = fs->flash;
-
     words[MAGIC] = NF2_MAGIC;
     words[VERSION] = NF2_FORMAT_VERSION;
-    /* powers of two, all different */
-    words[GEOMETRY] = flash->block_size | NF2_LOG_PAGE | flash->program_unit;
+    words[GEOMETRY] = nf2_geometry(fs);
     words[BLOCKS] = fs->blocks;
     words[VOLUME] = fs->root.volume_id;
     words[SEQUENCE] = fs->root.super_sequence;
@@ -41,14 +38,18 @@ static void consider(nf2_t *fs, uint32_t *words, uint32_t block, int *result)
 {
     uint32_t own[WORDS];
 
-    describe(fs, own);
     turn_words(words);
-    int reason = words[VERSION] != own[VERSION] ? NF2_ERR_VERSION :
-                 memcmp(words, own, VOLUME * sizeof *own) != 0 ? NF2_ERR_GEOMETRY : NF2_OK;
+    describe(fs, own);
     if (*result != NF2_ERR_BLANK && words[SEQUENCE] <= own[SEQUENCE]) {
         return;
     }
-    *result = reason;
+    bool same = words[MAGIC] == own[MAGIC] && words[BLOCKS] == own[BLOCKS] &&
+                (words[GEOMETRY] ^ own[GEOMETRY]) << 8 == 0;
+    *result = words[VERSION] != own[VERSION] ? NF2_ERR_VERSION : NF2_OK;
+    if (*result == NF2_OK &&
+        (!same || !nf2_regions_begin(fs, words[GEOMETRY] >> 24 & 15u, words[GEOMETRY] >> 28))) {
+        *result = NF2_ERR_GEOMETRY;
+    }
     fs->root.super_sequence = words[SEQUENCE];
     fs->super_block = (uint8_t)block;
     fs->root.volume_id = words[VOLUME];

@@ -10,6 +10,17 @@
 #include "space.h"
 
 /*
+ * What an anchor says of the chip: powers of two below 1 << 17, all different, as a sum; above that
+ * the blocks of a region as a power of two, and by how many blocks the first region begins before
+ * the volume.
+ */
+static inline uint32_t nf2_geometry(const nf2_t *fs)
+{
+    return fs->flash->block_size | NF2_LOG_PAGE | fs->flash->program_unit |
+           (uint32_t)fs->space.region_log << 24 | (uint32_t)fs->space.shift << 28;
+}
+
+/*
  * Finds the last anchor. Errors: BLANK, FOREIGN, VERSION, GEOMETRY, IO. Of a volume of another
  * version or geometry, too, the last one's block and sequence are known then.
  */

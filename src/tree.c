@@ -158,6 +158,7 @@ int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path
 {
     NF2_TRY(nf2_tree_lead(fs, key, false));
     memcpy(path->node, fs->way.node, sizeof path->node);
+    path->above_level = fs->way.above_level;
     int above = nf2_tree_bound(fs, true, key, &path->upper);
     path->bounded = above > 0;
     NF2_TRY(above);

@@ -11,6 +11,8 @@
 
 struct nf2_path {               /* from the root to a leaf */
     struct nf2_child node[NF2_LEVELS];  /* by level: 0 is the leaf */
+    uint8_t above_level;        /* where it is bounded: the level of the node that has the entry of
+                                   what follows */
     bool bounded;               /* `upper` is the lowest key of what follows the leaf;
                                    else it is the last one */
     struct nf2_key upper, lower;/* the leaf's lowest possible key, if it has a node above it */
@@ -71,15 +73,15 @@ int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count);
 
 /*
  * The same of one change that may reach over several leaves: not all or nothing, but it may be
- * repeated.
+ * repeated. `key`: memory for a key of a RANGE, see below.
  */
-int nf2_tree_apply(nf2_t *fs, struct nf2_op *op);
+int nf2_tree_apply(nf2_t *fs, struct nf2_op *op, struct nf2_key *key);
 
 /*
- * Makes a RANGE that part of it which lies in the first leaf with entries of it: 1, 0 if there is
- * none, or an error.
+ * Makes a RANGE that part of it which lies in the first leaf with entries of it; it begins with
+ * `key` then: 1, 0 if there is none, or an error.
  */
-int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range);
+int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range, struct nf2_key *key);
 
 /*
  * Changes of the node of this level at the end of a way (by level, as in a path) that
@@ -96,7 +98,6 @@ int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, const struct nf2_key 
  * or an error.
  */
 #define NF2_UNCHANGED 2
-#define NF2_JOINS 2u            /* of walk_hard: nodes get nearly full by that */
 int nf2_tree_join(nf2_t *fs, const struct nf2_key *lower, uint32_t bytes);
 
 /* What it takes to change something: the operations. What has no body lies under id 0. */

@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * victims.c - the choice of victims. Constants: docs/DESIGN.md, "Which regions are emptied"; each
+ * is held by a test of tests/unit/test_regions.c.
+ */
 #include "victims.h"
 
-/* Of 16 parts: with less live data a large erase costs less than small ones of what is free. */
-#define WORTH 11u
+#define WORTH 184u              /* of 256: where more is live, copying costs more than the single
+                                   erases of holes */
+#define WORTH_SINGLE 240u       /* the same where a region is one block, or blocks are lacking */
+#define WORTH_IDLE 32u          /* the same in idle time, while much is in stock */
+#define HOLES_FEW 4u            /* blocks: with fewer holes copying is the only way */
+#define SHARE 12u               /* a walk wins that part of what is dead, */
+#define VICTIMS_MOST 32u        /* by as many regions at most */
+#define FEW_WON 3u              /* regions: with less gain a walk looks for holes, too */
 #define FEW 32u                 /* bytes: pieces may be that short */
 #define MUCH 1024u              /* pieces should be longer than that: victims are mostly live */
 #define GRAIN_LEAST 8u          /* powers of two: 256 bytes, */
@@ -13,79 +23,48 @@ NF2_APART uint32_t nf2_victims_floor(const nf2_t *fs)
     return 3u + 2u * fs->root_level;
 }
 
-/* As many blocks as a large erase takes, on volumes that have enough of such cells. */
-static uint32_t cell_as_rule(const nf2_t *fs)
+/* May a region be emptied? It is in use, nothing in it is pinned, and it has something to win. */
+static bool candidate(const nf2_t *fs, uint32_t region)
 {
-    uint32_t group = nf2_group_blocks(fs), large = nf2_min(nf2_large_blocks(fs), 16);
-
-    return fs->window_blocks >= 8 * large ? nf2_max(group, large) : group;
-}
-
-void nf2_victims_begin(nf2_t *fs)
-{
-    fs->victims = fs->laggards = 0;
-    fs->walk.zoomed = false;
-    fs->cell_first = 0;
-    fs->cell_blocks = (uint16_t)cell_as_rule(fs);
-}
-
-struct cell {
-    uint32_t blocks, used;      /* all, and those in use */
-    uint32_t live;              /* parts of these that hold something live */
-    uint32_t garbage;           /* and those that do not */
-};
-
-static void look_at(const nf2_t *fs, uint32_t number, struct cell *cell)
-{
-    uint32_t first = fs->cell_first + number * fs->cell_blocks;
-    uint32_t behind = fs->blocks - fs->mark_window * fs->window_blocks;
-    uint32_t end = nf2_min(first + fs->cell_blocks, nf2_min(fs->window_blocks, behind));
-
-    cell->blocks = cell->used = 0;
-    for (; first < end; first++) {
-        cell->blocks++;
-        cell->used += nf2_bit(fs->space.mark, first);
-    }
-    uint32_t parts = cell->used * nf2_space_parts(fs);
-    cell->live = fs->space.live[number];
-    cell->garbage = parts > cell->live ? parts - cell->live : 0;
+    return nf2_region_state(fs, region) == NF2_REGION_USED &&
+           fs->space.live[region] < NF2_LIVE_FULL;
 }
 
 /*
- * Is a cell worth emptying? `scarce`: for whatever it wins. Else for a large erase, or where much
- * is won.
+ * The region with the least that is live, of those with more than `*live`, or as much and a higher
+ * number than `region`: so all of them are met in turn. NF2_NO_REGION: that was the last one.
  */
-static bool worth_emptying(const nf2_t *fs, const struct cell *cell, bool scarce)
+static uint32_t next_emptiest(const nf2_t *fs, uint32_t region, uint32_t most)
 {
-    uint32_t parts = nf2_space_parts(fs);
-    bool single = fs->cell_blocks == 1, large = nf2_large_blocks(fs) > 1 && !single;
-    bool cheap = 16 * cell->live <= WORTH * parts * (large ? cell->blocks : cell->used);
-    bool wins = cell->garbage >= (single ? parts / 16 : parts) && (scarce || cheap);
+    uint32_t last = region == NF2_NO_REGION ? 0 : (uint32_t)fs->space.live[region] << 8 | region;
+    uint32_t best = (most + 1) << 8, found = NF2_NO_REGION;
 
-    return wins || (large && cheap && cell->used > 0);
-}
-
-/*
- * The emptiest cell that is worth it and can be copied with so many parts; NF2_CELLS: there is
- * none.
- */
-static NF2_APART uint32_t pick(const nf2_t *fs, uint32_t candidates, uint32_t parts, bool scarce,
-                               struct cell *best)
-{
-    uint32_t found = NF2_CELLS;
-    struct cell cell;
-
-    for (uint32_t number = 0; number < NF2_CELLS; number++) {
-        bool candidate = (candidates >> number & 1u) != 0 && fs->space.live[number] <= parts;
-        if (candidate && (found == NF2_CELLS || fs->space.live[number] < best->live)) {
-            look_at(fs, number, &cell);
-            if (worth_emptying(fs, &cell, scarce)) {
-                found = number;
-                *best = cell;
-            }
+    for (uint32_t i = 0; i < fs->space.regions; i++) {
+        uint32_t rank = (uint32_t)fs->space.live[i] << 8 | i;
+        if ((rank > last || region == NF2_NO_REGION) && rank < best && candidate(fs, i)) {
+            best = rank;
+            found = i;
         }
     }
     return found;
+}
+
+/* Blocks of a region that are live, in 256ths. */
+static uint32_t live_of(const nf2_t *fs, uint32_t region)
+{
+    return fs->space.live[region] * nf2_region_size(fs, region);
+}
+
+static uint32_t dead_in_all(const nf2_t *fs)
+{
+    uint32_t dead = 0;
+
+    for (uint32_t region = 0; region < fs->space.regions; region++) {
+        if (candidate(fs, region)) {
+            dead += 256u * nf2_region_size(fs, region) - live_of(fs, region);
+        }
+    }
+    return dead / 256u;
 }
 
 /*
@@ -97,9 +76,9 @@ static NF2_APART uint32_t pick(const nf2_t *fs, uint32_t candidates, uint32_t pa
 static void choose_grain(nf2_t *fs, uint32_t moved, uint32_t room)
 {
     uint32_t least = 150u * moved / nf2_max(room, 1), grain = GRAIN_LEAST;
-    bool scant = nf2_space_available(fs) < fs->window_blocks / 16;
+    bool scant = nf2_space_available(fs) < fs->blocks / 64;
 
-    if (fs->walk.grain == NF2_GRAIN_MOST ? scant : fs->walk_hard && least > MUCH) {
+    if (fs->walk.grain == NF2_GRAIN_MOST ? scant : fs->walk.need > NF2_NEED_NONE && least > MUCH) {
         least = NF2_NONE;
     }
     bool many = fs->walk.leaves_before >= fs->blocks / 64; /* leaves: pieces are short */
@@ -111,78 +90,116 @@ static void choose_grain(nf2_t *fs, uint32_t moved, uint32_t room)
     fs->walk.grain = (uint8_t)(many && least > FEW ? grain : 0);
 }
 
-bool nf2_victims_choose(nf2_t *fs)
+/*
+ * Up to how much live a victim may be: where regions are mostly live holes are cheaper, unless
+ * pieces are so short that there are none.
+ */
+static uint32_t worth(const nf2_t *fs)
 {
-    uint32_t stock = nf2_alloc_stock(fs), floor = nf2_victims_floor(fs);
-    uint32_t per_block = nf2_space_parts(fs);
-    uint32_t parts = stock > floor ? per_block * (stock - floor) : 0, enough = NF2_NONE, number;
-    uint32_t won = nf2_space_count(fs->space.mark), candidates = fs->victims;
-    /* parts that nobody needs, that are live, that are not */
-    uint32_t garbage = 0, moved = 0, room = 0;
-    struct cell cell;
+    bool holes = nf2_region_blocks(fs) > 1 && fs->walk.need <= NF2_NEED_NONE &&
+                 fs->space.holes_found >= HOLES_FEW;
 
-    if (!fs->walk_hard) {
-        enough = fs->window_blocks / 2;
-        parts -= parts / 8;     /* the rest is for what is written meanwhile */
+    switch (fs->walk.need) {
+    case NF2_NEED_LITTLE:
+        return WORTH_IDLE;
+    case NF2_NEED_LAST:
+        return NF2_LIVE_FULL - 1;
+    default:
+        return holes ? WORTH : WORTH_SINGLE;
     }
-    fs->victims = 0;
-    while ((number = pick(fs, candidates, parts, won < enough, &cell)) < NF2_CELLS) {
-        candidates &= ~(1u << number);
-        fs->victims |= 1u << number;
-        won += cell.blocks;
-        moved += cell.live;
-        room += cell.blocks * per_block - cell.live;
-        parts -= nf2_min(parts, cell.live + cell.live / 8 + 1); /* leaves are written anew, too */
-        garbage += cell.garbage;
-    }
-    fs->to_move = moved * nf2_block_pages(fs) / per_block;
-    fs->walk.gain = room / per_block;
-    /* not without victims */
-    bool worth = garbage >= per_block / 16 || room > fs->cell_blocks * per_block;
-    if (worth) {
-        choose_grain(fs, moved, room);
-    } else {
-        fs->victims = 0;     /* holes would be moved about, for ever */
-    }
-    return worth;
 }
 
 /*
- * Parts that can be won in a range of cells; those at which a zoom was aimed already count as
- * none.
+ * The regions that are looked through: some of those with something pinned, which cannot be
+ * emptied, others each time, and the emptiest of those that are too live for it.
  */
-static uint32_t garbage_in(const nf2_t *fs, uint32_t first, uint32_t behind)
+static void choose_holes(nf2_t *fs, uint32_t region)
 {
-    uint32_t sum = 0;
-    struct cell cell;
+    uint32_t regions = fs->space.regions, pinned = nf2_holes_room(fs) / 4 + 1;
 
-    for (; first < behind; first++) {
-        look_at(fs, first, &cell);
-        sum += (fs->walk.looked_closer >> first & 1u) != 0 ? 0 : cell.garbage;
+    for (uint32_t i = 0, at = fs->erases % regions; i < regions && pinned > 0; i++) {
+        bool used = nf2_region_state(fs, at) == NF2_REGION_USED;
+        if (used && fs->space.live[at] == NF2_LIVE_PINNED) {
+            pinned -= nf2_holes_look(fs, at) ? 1 : pinned;
+        }
+        at = (at + 1) % regions;
     }
-    return sum;
+    do {
+        region = next_emptiest(fs, region, NF2_LIVE_FULL - 1);
+    } while (region != NF2_NO_REGION && nf2_holes_look(fs, region));
 }
 
-bool nf2_victims_zoom(nf2_t *fs)
+/* Victims are regions in use again. */
+static void stay(nf2_t *fs)
 {
-    uint32_t size = fs->cell_blocks, most = 0, best = 0;
+    for (uint32_t region = 0; region < fs->space.regions; region++) {
+        if (nf2_region_state(fs, region) == NF2_REGION_VICTIM) {
+            nf2_region_set(fs, region, NF2_REGION_USED);
+        }
+    }
+}
 
-    if (size == 1) {            /* as in a zoom */
-        return false;
+void nf2_victims_choose(nf2_t *fs, bool marks, struct nf2_choice *choice)
+{
+    uint32_t stock = nf2_space_stock(fs) - nf2_holes_left(fs); /* the next holes take their place */
+    uint32_t floor = nf2_victims_floor(fs) + nf2_victims_leaves(fs);
+    uint32_t region = NF2_NO_REGION, next, moved = 256u * choice->moves, won = 0;
+    uint32_t before = choice->victims;
+    /* leaves are written anew, too, and a part is for what is written meanwhile */
+    uint32_t room = stock > floor ? (stock - floor) * 256u / 4 * 3 : 0;
+    uint32_t size = nf2_region_blocks(fs);
+
+    choice->dead = dead_in_all(fs);
+    uint32_t target = nf2_max(choice->dead / SHARE, size) * 256u, limit = worth(fs);
+    if (fs->walk.need > NF2_NEED_NONE) { /* nothing is written meanwhile */
+        floor = nf2_victims_floor(fs);
+        room = stock > floor ? (stock - floor) * 256u / 9 * 8 : 0;
     }
-    uint32_t cells = NF2_CELLS / size;  /* of as many blocks as there will be cells */
-    NF2_ASSERT(cells < NF2_CELLS);
-    for (uint32_t first = 0; first + cells <= NF2_CELLS; first++) {
-        uint32_t sum = garbage_in(fs, first, first + cells);
-        best = sum > most ? first : best;
-        most = nf2_max(sum, most);
+
+    while (choice->victims < before + VICTIMS_MOST && won < target &&
+           (next = next_emptiest(fs, region, limit)) != NF2_NO_REGION) {
+        uint32_t live = live_of(fs, next);
+        if (moved + live > room) {
+            break;
+        }
+        region = next;
+        moved += live;
+        won += 256u * nf2_region_size(fs, region) - live;
+        choice->victims++;
+        if (marks) {
+            nf2_region_set(fs, region, NF2_REGION_VICTIM);
+        }
     }
-    if (most < nf2_space_parts(fs)) { /* a block */
-        return false;
+    if (won < 256u && before == 0) { /* less than a block: it would be moved about for ever */
+        if (marks) {
+            stay(fs);
+        }
+        choice->victims = moved = won = 0;
     }
-    fs->walk.looked_closer |= ((1u << cells) - 1) << best;
-    fs->cell_first = (uint16_t)(best * size);
-    fs->cell_blocks = 1;
-    fs->walk.zoomed = true;
-    return true;
+    choice->moves = (moved + 255u) / 256u;
+    choice->gain = won / 256u;
+    if (marks) {
+        choose_grain(fs, moved, won);
+        if ((won < FEW_WON * size * 256u && moved >= won) || fs->walk.need > NF2_NEED_NONE) {
+            choose_holes(fs, region);
+        }
+    }
+}
+
+/* ---- where nothing moves any more ------------------------------------------------------------ */
+
+void nf2_victims_stay(nf2_t *fs)
+{
+    if (fs->walk.moves) {
+        stay(fs);
+    }
+    fs->walk.moves = false;
+    fs->walk.to_move = 0;
+}
+
+void nf2_walk_abandon(nf2_t *fs)
+{
+    nf2_victims_stay(fs);
+    fs->walk.active = false;
+    nf2_holes_forget(&fs->space.marked);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * victims.h - which parts of the marked window are worth emptying. The window is counted in cells:
- * the blocks of one large erase as a rule; single blocks of a part of the window (a zoom) where
- * blocks are lacking.
+ * victims.h - which regions the next walk empties, and which it looks through for holes: greedy,
+ * the emptiest first, over the whole volume.
  */
 #ifndef NF2FS_CORE_VICTIMS_H
 #define NF2FS_CORE_VICTIMS_H
@@ -14,18 +13,28 @@
 /* Blocks in stock below which nothing is moved: what the change behind a move may need. */
 uint32_t nf2_victims_floor(const nf2_t *fs);
 
-/* The window that is going to be marked is counted in cells as a rule. */
-void nf2_victims_begin(nf2_t *fs);
+/* Blocks that calls take while a walk only visits its leaves, as slowly as it may. */
+static inline uint32_t nf2_victims_leaves(const nf2_t *fs)
+{
+    return fs->walk.leaves_before / 40 + 4;
+}
+
+struct nf2_choice {             /* what a walk would do */
+    uint32_t victims;           /* regions that it empties */
+    uint32_t moves, gain;       /* blocks that it copies, and that it wins */
+    uint32_t dead;              /* blocks' worth of what nobody needs, on the whole volume */
+};
 
 /*
- * Chooses victims in the window that was marked, among those that `victims` has: is there any?
+ * Chooses by what the last walk has counted, beside what `choice` has already. `marks`: makes them
+ * victims and regions to look through; else it only says what the choice would be.
  */
-bool nf2_victims_choose(nf2_t *fs);
+void nf2_victims_choose(nf2_t *fs, bool marks, struct nf2_choice *choice);
 
-/*
- * Looks closer at the part of the window that has the most to win: has it any? It is to be marked
- * anew.
- */
-bool nf2_victims_zoom(nf2_t *fs);
+/* Nothing more is moved: the walk only counts. Victims are regions in use again. */
+void nf2_victims_stay(nf2_t *fs);
+
+/* The walk ends without a result. */
+void nf2_walk_abandon(nf2_t *fs);
 
 #endif

@@ -9,18 +9,6 @@
 #include "wear.h"
 #include "writing.h"
 
-static void set_windows(nf2_t *fs)
-{
-    uint32_t windows = (fs->blocks + NF2_WINDOW_BLOCKS - 1) / NF2_WINDOW_BLOCKS;
-    uint32_t blocks = (fs->blocks + windows - 1) / windows;
-
-    blocks = windows > 1 ? (blocks + 15u) & ~15u : blocks;
-    fs->window_blocks = blocks;
-    fs->windows = (uint8_t)((fs->blocks + blocks - 1) / blocks);
-    fs->group_blocks = (uint8_t)((blocks + NF2_GROUPS - 1) / NF2_GROUPS);
-    fs->cell_blocks = 1;
-}
-
 static void set_views(nf2_t *fs, const struct nf2_config *config)
 {
     uint32_t pages = NF2_LOG_PAGE + nf2_chip_page(fs), first = NF2_VIEW_BYTES(NF2_INNER_SLOTS);
@@ -52,7 +40,7 @@ static int begin(nf2_t *fs)
     if (fs->blocks > 65536u) {
         return NF2_ERR_GEOMETRY;
     }
-    set_windows(fs);
+    (void)nf2_regions_begin(fs, 15, 0); /* until the anchor says */
     set_views(fs, config);
     return NF2_OK;
 }
@@ -107,13 +95,22 @@ static int erase_super(nf2_t *fs)
     return NF2_OK;
 }
 
-/* All blocks are free; the log has none yet: it begins with a turn. */
+/*
+ * All regions are free but those with the super blocks and the log's first block; nodes go on
+ * behind that. The log has no block yet: it begins with a turn.
+ */
 static void begin_space(nf2_t *fs)
 {
-    nf2_space_clear(fs, fs->space.now, 0);
-    nf2_space_use(fs, NF2_SUPER_BLOCKS, 1);
-    fs->now_free = (uint16_t)nf2_space_count(fs->space.now);
-    fs->free = (uint16_t)(fs->blocks - NF2_SUPER_BLOCKS - 1u);
+    struct nf2_claim *nodes = &fs->space.claim[NF2_FOR_NODES];
+    uint32_t log = nf2_region_log_for(fs);
+
+    (void)nf2_regions_begin(fs, log, nf2_region_shift(fs, log));
+    memset(fs->space.state, 0, sizeof fs->space.state);
+    for (uint32_t region = nf2_region_of(fs, NF2_SUPER_BLOCKS) + 1; region < fs->space.regions;
+         region++) {
+        nf2_region_set(fs, region, NF2_REGION_FREE);
+    }
+    nodes->start = NF2_SUPER_BLOCKS + 1u;
     fs->root_next = NF2_SUPER_BLOCKS;
     fs->next_suspect = true;
 }
@@ -139,61 +136,37 @@ static int write_root(nf2_t *fs)
     return result;
 }
 
-/*
- * What a new volume uses: the log, the root, erased blocks for more nodes; and bad blocks that are
- * known.
- */
-static bool taken(const nf2_t *fs, uint32_t block)
-{
-    const struct nf2_claim *nodes = &fs->space.nodes;
-    bool claimed = block - nodes->start < nodes->erased;
-
-    return block < NF2_SUPER_BLOCKS || claimed || block == fs->root_head ||
-           block == fs->root_node ||
-           nf2_space_bad_listed(fs, block);
-}
-
-/* Blocks from this one on that nothing uses, up to `most`. */
-static uint32_t free_from(const nf2_t *fs, uint32_t block, uint32_t most)
-{
-    uint32_t end = block + most, at = block;
-
-    while (at < end && !taken(fs, at)) {
-        at++;
-    }
-    return at - block;
-}
-
-/*
- * Erases what nothing uses, and the log's next block, with large erases where they fit. Bad blocks
- * that are not in the first window count as free before.
- */
+/* Erases all free regions, the rest of the one for nodes, and the log's next block. */
 static int erase_rest(nf2_t *fs)
 {
-    uint32_t count;
+    struct nf2_space *space = &fs->space;
+    struct nf2_claim *nodes = &space->claim[NF2_FOR_NODES];
 
-    for (uint32_t block = 0; block < fs->blocks; block += count) {
-        uint32_t large = nf2_large_begins(fs, block) ? nf2_large_blocks(fs) : 1;
-        uint32_t free = free_from(fs, block, large);
-        count = 1;
-        if (free == 0) {
-            continue;
-        }
-        bool fits = free == large && block + large <= fs->blocks;
-        int erased = nf2_alloc_erase(fs, block, fits ? large : 1);
-        if (erased == NF2_FAILED_BLOCK) {
-            nf2_space_taken(fs, block >= fs->window_blocks);
-            NF2_TRY(nf2_bad_record(fs));
-        } else {
-            NF2_TRY(erased);
-            count = (uint32_t)erased;
-            if (block == fs->root_next) {
-                fs->next_suspect = false;
+    for (uint32_t region = 0; region < space->regions; region++) {
+        if (nf2_region_state(fs, region) == NF2_REGION_FREE) {
+            int more = 1;
+            space->ahead_region = (uint16_t)region;
+            space->ahead = 0;
+            while (more > 0 && space->ahead_region != NF2_NO_REGION) {
+                more = nf2_alloc_ahead(fs, UINT32_MAX);
             }
+            NF2_TRY(more);
+            NF2_TRY(nf2_bad_record(fs));
         }
     }
-    fs->now_fresh = true;
-    fs->fresh = fs->blocks > fs->window_blocks;
+    for (uint32_t rest = nf2_claim_rest(fs, nodes); nodes->erased < rest;) {
+        int erased = nf2_alloc_erase(fs, (uint32_t)nodes->start + nodes->erased, 1);
+        if (erased == NF2_FAILED_BLOCK) {
+            break;
+        }
+        NF2_TRY(erased);
+        nodes->erased++;
+    }
+    if (fs->next_suspect) {
+        int erased = nf2_alloc_erase(fs, fs->root_next, 1);
+        NF2_TRY(erased != NF2_FAILED_BLOCK ? erased : 0);
+        fs->next_suspect = erased <= 0;
+    }
     return NF2_OK;
 }
 
@@ -208,8 +181,8 @@ static int do_format(nf2_t *fs, int flags)
         return NF2_ERR_INVAL;
     }
     fs->root.next_id = NF2_FIRST_ID;
-    begin_space(fs);
     NF2_TRY(erase_super(fs));
+    begin_space(fs);
     NF2_TRY(nf2_journal_checkpoint(fs));
     NF2_TRY(write_root(fs));
     NF2_TRY(flags != 0 ? erase_rest(fs) : NF2_OK);
@@ -243,9 +216,8 @@ static int do_mount(nf2_t *fs)
     NF2_TRY(usable(fs, fs->root_next));
     bool waits = fs->group_at != 0 && !NF2_BROKEN(NF2_FAULT_REDO);
     fs->group_busy = waits ? NF2_GROUP_LATER : NF2_GROUP_NONE;
-    fs->mark_window = fs->now_window;
-    memset(fs->space.left, 0xFF, sizeof fs->space.left);
-    fs->walk.stock = nf2_alloc_stock(fs);
+    NF2_TRY(waits ? nf2_group_known(fs) : NF2_OK);
+    fs->walk.need = NF2_NEED_NONE;
     fs->moves = 1;              /* no search for blocks was in vain so far */
     fs->read_only = fs->mounted = true;
     return NF2_OK;
@@ -268,7 +240,7 @@ static int leave(nf2_t *fs)
     } else { /* the next session finishes it; behind the last CHECKPOINT it would tell of a cut */
         NF2_TRY(nf2_journal_room(fs, NF2_STATE_BYTES));
     }
-    nf2_space_return(fs);
+    nf2_victims_stay(fs);       /* a walk that is on is not gone on with */
     return nf2_journal_close(fs);
 }
 
@@ -294,21 +266,22 @@ static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
 {
     const struct nf2_space *space = &fs->space;
 
-    NF2_NEAR(space);
     if (out == NULL) {
         return NF2_ERR_INVAL;
     }
-    nf2_journal_prepare(fs);
     out->block_size = nf2_block_bytes(fs);
     out->blocks = fs->blocks;
-    out->blocks_free = nf2_space_total(fs);
+    out->blocks_free = nf2_space_stock(fs);
     out->blocks_available = nf2_space_available(fs);
-    uint32_t erased = (uint32_t)space->nodes.erased + space->data.erased + space->moved.erased;
-    for (uint32_t at = 0, block = fs->now_window * fs->window_blocks;
-         at < fs->window_blocks; at++, block++) {
-        erased += nf2_space_run(fs, at, at + 1u) & nf2_space_erased(fs, block, 1);
+    out->blocks_erased = space->hand_count;
+    for (uint32_t region = 0; region < space->regions; region++) {
+        if (nf2_region_state(fs, region) == NF2_REGION_ERASED) {
+            out->blocks_erased += nf2_region_size(fs, region);
+        }
     }
-    out->blocks_erased = erased;
+    for (unsigned i = 0; i < NF2_WRITERS; i++) {
+        out->blocks_erased += space->claim[i].erased;
+    }
     return nf2_bad_count(fs, &out->blocks_bad);
 }
 
@@ -367,8 +340,13 @@ int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags)
     }
     NF2_TRY(nf2_mount_rdonly(fs, config));
     if (flags == NF2_MOUNT_RDWR) {
+        if ((fs->root.classes & NF2_FIELD_READ) != 0) {
+            fs->mounted = false;
+            fs->config = NULL;
+            return NF2_ERR_VERSION;
+        }
         fs->writing = &writing;
-        fs->read_only = false;
+        fs->read_only = fs->root.serial >= NF2_SERIAL_MOST;
     }
     return NF2_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * walk.h - a walk over the tree, leaf by leaf in order of keys: it marks the blocks in use of one
- * window, and moves what lies in victims. sweep.c says which walk is made when, and what becomes of
- * its marks.
+ * walk.h - a walk over the tree, leaf by leaf in order of keys: it counts what is live in each
+ * region, and moves what lies in victims. collect.c says which walk is made when, and what becomes
+ * of its counts.
  */
 #ifndef NF2FS_CORE_WALK_H
 #define NF2FS_CORE_WALK_H
@@ -10,19 +10,13 @@
 #include "move.h"
 #include "names.h"
 
-/*
- * A walk begins at the lowest key, with nothing marked but what is pinned. `emptying`: it moves
- * what lies in victims.
- */
-int nf2_walk_begin(nf2_t *fs, bool emptying);
+/* A walk begins at the lowest key. The caller has cleared the counts and chosen its victims. */
+void nf2_walk_begin(nf2_t *fs);
 
 /* One leaf, or a move: 1 when all leaves were visited, 0, or an error. */
 int nf2_walk_step(nf2_t *fs);
 
-/*
- * Marks what is in use and in no entry of the tree. When a walk begins it counts as live, since it
- * cannot be moved.
- */
+/* Counts as pinned what is in use and in no entry of the tree, and therefore cannot be moved. */
 int nf2_walk_pin(nf2_t *fs);
 
 /*

@@ -1,22 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "wear.h"
 
-/* Of each group: erases of its blocks, in all (NF2_WEAR_COUNT each), above SPLIT and two bits: */
-#define SPLIT 4u                /* it is partly in use, since that moment */
 #define AGE 16u                 /* if the configuration does not say: see tests/models/wear.py */
 #define SPREAD 8u
-#define MOST 4u                 /* groups that one walk moves for that */
-#define LEAST_CHANGE 8u         /* blocks: for fewer a window's entry is not written again */
+#define LAGGARDS 32u            /* blocks in regions that one walk moves for that */
+#define RECORD 3u               /* regions for which entries are written */
 
-int nf2_wear_load(nf2_t *fs, uint32_t window, struct nf2_counts *counts)
+/* The counts of NF2_WEAR_REGIONS regions: of each so many erases of a region as a whole. */
+struct counts {
+    uint8_t bytes[1u + NF2_WEAR_REGIONS * NF2_WEAR_BYTES];
+};
+
+/* Those that begin with this region; without an entry there was no erase. */
+static int load(nf2_t *fs, uint32_t first, struct counts *counts)
 {
     struct nf2_entry entry;
+    struct nf2_key key;
 
-    nf2_key_make(&counts->key, NF2_SYSTEM_ID, NF2_KEY_WEAR, window);
-    int found = nf2_tree_find(fs, &counts->key, &entry);
+    nf2_key_make(&key, NF2_SYSTEM_ID, NF2_KEY_WEAR, first);
+    int found = nf2_tree_find(fs, &key, &entry);
     memset(counts->bytes, 0, sizeof counts->bytes);
+    counts->bytes[0] = fs->space.region_log;
     NF2_TRY(found);
     return found ? nf2_body_read(fs, &entry, 0, counts->bytes, sizeof counts->bytes) : NF2_OK;
+}
+
+static uint8_t *count_at(struct counts *counts, uint32_t region)
+{
+    return counts->bytes + 1 + region % NF2_WEAR_REGIONS * NF2_WEAR_BYTES;
 }
 
 static uint32_t mean(const nf2_t *fs)
@@ -37,169 +48,153 @@ static bool aged(const nf2_t *fs)
     return mean(fs) >= (age != 0 ? age : AGE);
 }
 
-/* When a group was split, in halves of the spread: the last two bits count. */
-static NF2_APART uint32_t moment(const nf2_t *fs)
-{
-    return mean(fs) * 2u / spread(fs);
-}
-
-/*
- * For how many halves of the spread a part of a group was free and the rest never: the part wears,
- * what rests there does not, and the mean of both does not tell.
- */
-static uint32_t split_for(const nf2_t *fs, const struct nf2_counts *counts, uint32_t group)
-{
-    uint32_t since = counts->bytes[group * NF2_WEAR_BYTES];
-
-    return (since & SPLIT) != 0 ? (moment(fs) - since) & (SPLIT - 1) : 0;
-}
-
-/* Bit of the group that has super blocks: it is never whole, and rests. */
-static uint32_t with_super(uint32_t window)
-{
-    return window == 0;
-}
-
-/* Was a group, or may a part of it have been, erased more often than most? */
-static bool is_worn(const nf2_t *fs, const struct nf2_counts *counts, uint32_t group)
-{
-    return aged(fs) && (nf2_wear_of(fs, counts, group) > mean(fs) + spread(fs) ||
-                        split_for(fs, counts, group) > 0);
-}
-
-/*
- * Counts the free blocks of the marked window as erased, but those that were free already; or, if a
- * window is being left, its free ones as not erased after all. Notes which groups are worn, and
- * where blocks fell free that are not erased.
- */
-static int count_free(nf2_t *fs, bool leaving)
+/* One entry with regions of the list: these are counted. 1, 0 if the list is empty, or an error. */
+static NF2_APART int record_some(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
-    uint32_t now = fs->now_window, window = leaving ? now : fs->mark_window;
-    const uint8_t *bits = leaving ? space->now : space->mark;
-    bool all = leaving || window != now;
-    uint32_t size = nf2_group_blocks(fs), sum = 0, at = 0;
-    struct nf2_counts counts;
+    uint32_t first = space->taken[0] / NF2_WEAR_REGIONS * NF2_WEAR_REGIONS, kept = 0;
+    struct counts counts;
     struct nf2_op op;
 
-    NF2_TRY(nf2_wear_load(fs, window, &counts));
-    fs->worn = with_super(window);
-    for (uint32_t group = 0; group < NF2_GROUPS; group++) {
-        uint8_t *count = counts.bytes + group * NF2_WEAR_BYTES;
-        uint32_t free = 0, fresh = 0, value = nf2_get24(count);
-        for (uint32_t n = size; n > 0; n--, at++) {
-            uint32_t is_free = !nf2_bit(bits, at);
-            free += is_free;
-            fresh += is_free & (all | nf2_bit(space->now, at));
-        }
-        sum += fresh;
-        if (!all && fresh != 0) {
-            fs->erased_groups &= ~(1u << group);
-            fs->ahead = at - fs->ahead < size ? 0 : fs->ahead;
-        }
-        if (leaving) {          /* those that idle time erased will be erased anew */
-            fresh = (fs->erased_groups >> group & 1u) != 0 ? 0 : 0 - fresh;
-        }
-        value += fresh * NF2_WEAR_COUNT;
-        if (free == size) {
-            value &= ~(NF2_WEAR_COUNT - 1);
-        } else if (free > 0 && (value & SPLIT) == 0) {
-            value |= SPLIT + (moment(fs) & (SPLIT - 1));
-        }
-        nf2_put24(count, value);
-        fs->worn |= (uint32_t)is_worn(fs, &counts, group) << group;
+    if (space->taken_count == 0) {
+        return 0;
     }
-    nf2_op_put_system(&op, NF2_KEY_WEAR, window);
+    NF2_TRY(load(fs, first, &counts));
+    for (unsigned i = 0; i < space->taken_count; i++) {
+        uint32_t region = space->taken[i];
+        if (region - first < NF2_WEAR_REGIONS) {
+            uint8_t *count = count_at(&counts, region);
+            nf2_put24(count, nf2_min(nf2_get24(count) + 1u, 0xFFFFFFu));
+        } else {
+            space->taken[kept++] = (uint8_t)region;
+        }
+    }
+    space->taken_count = (uint8_t)kept;
+    nf2_op_put_system(&op, NF2_KEY_WEAR, first);
     op.body[0] = nf2_span_of(counts.bytes, sizeof counts.bytes);
-    /* of one leaf: no GROUP is left */
-    return sum >= LEAST_CHANGE ? nf2_change_one(fs, &op) : NF2_OK;
+    NF2_TRY(nf2_change_one(fs, &op)); /* of one leaf: no GROUP is left */
+    return 1;
 }
 
-void nf2_wear_take(nf2_t *fs)
+/* A count that is lost is not worth an error, nor a block where these are lacking. */
+int nf2_wear_record(nf2_t *fs)
 {
-    fs->worn = 0;
-    /* where a block is lacking it is not worth that; a count that is lost is not worth an error */
-    if (fs->group_busy != NF2_GROUP_NONE || nf2_alloc_stock(fs) < nf2_space_kept(fs) ||
-        (fs->now_window != fs->mark_window && count_free(fs, true) < 0) ||
-        count_free(fs, false) < 0) {
-        fs->erased_groups = 0;       /* some of them may have blocks that fell free */
-        fs->ahead = 0;
+    bool may = fs->group_busy == NF2_GROUP_NONE && nf2_space_stock(fs) > nf2_space_kept(fs);
+    int more = may && fs->space.taken_count >= RECORD;
+
+    /* what these changes erase themselves may wait: else it has no end where regions are blocks */
+    for (unsigned tries = NF2_TAKEN_MAX; tries > 0 && more > 0; tries--) {
+        more = record_some(fs);
     }
+    return fs->broken ? more : NF2_OK;
 }
 
-/* How many groups a window has: the last window may be shorter than others. */
-static NF2_APART uint32_t groups_of(const nf2_t *fs, uint32_t window)
+static bool is_free(const nf2_t *fs, uint32_t region)
 {
-    uint32_t size = fs->window_blocks, left = fs->blocks - window * size;
-    return (nf2_min(size, left) - 1) / nf2_group_blocks(fs) + 1;
-}
-
-/* The group that lags most and is not among the laggards yet; NF2_GROUPS: there is none. */
-static uint32_t least_worn(const nf2_t *fs, const struct nf2_counts *counts)
-{
-    uint32_t best = NF2_GROUPS, least = aged(fs) ? mean(fs) : 0;
-
-    for (uint32_t group = groups_of(fs, fs->lag_window); group-- > 0;) {
-        bool chosen = (fs->laggards >> group & 1u) != 0;
-        uint32_t erases = split_for(fs, counts, group) > 1 ? 0 : nf2_wear_of(fs, counts, group);
-        erases += spread(fs);
-        if (!chosen && erases < least) {
-            best = group;
-            least = erases;
-        }
-    }
-    return best;
+    return nf2_region_state(fs, region) == NF2_REGION_FREE && region != fs->space.resting;
 }
 
 /*
- * Freed blocks, the claim for data and the rest of a block would keep groups that lag in use. The
- * walk finds them free.
+ * Of the regions that `suits`, the one that was erased least, and the one that was erased most:
+ * NF2_NO_REGION if there is none.
  */
-static void leave(nf2_t *fs)
+struct extremes {
+    uint32_t least, most;       /* regions, */
+    uint32_t least_count, most_count;   /* and their erases */
+};
+
+static int look_for(nf2_t *fs, bool (*suits)(const nf2_t *fs, uint32_t region),
+                    struct extremes *extremes)
 {
-    struct nf2_space *space = &fs->space;
+    struct counts counts;
 
-    nf2_space_changed(fs);
-    fs->freed_count = 0;
-    fs->fragment.count = 0;
-    if (nf2_space_victim(fs, space->data.start)) {
-        space->data.count = space->data.erased = 0;
-    }
-}
-
-int nf2_wear_look(nf2_t *fs)
-{
-    uint32_t windows = nf2_windows(fs), far = windows < 3 ? 0 : windows / 2, found = 0;
-    uint32_t window = (fs->mark_window + far) % windows, group = 0;
-    struct nf2_counts counts;
-
-    fs->laggards = with_super(window);
-    fs->lag_window = (uint8_t)window;
-    NF2_TRY(nf2_wear_load(fs, window, &counts));
-    bool may = (far == 0 || window != fs->now_window) && !fs->walk_hard &&
-               nf2_alloc_stock(fs) >= fs->window_blocks / 8;
-    for (; may && found < MOST && (group = least_worn(fs, &counts)) < NF2_GROUPS; found++) {
-        fs->laggards |= 1u << group;
-    }
-    fs->to_move += found * nf2_group_blocks(fs) * nf2_block_pages(fs);
-    fs->laggards -= with_super(window);
-    if (fs->freed_count > 0 && found > 0) {
-        leave(fs);
+    *extremes = (struct extremes){NF2_NO_REGION, NF2_NO_REGION, UINT32_MAX, 0};
+    for (uint32_t region = 0; region < fs->space.regions; region++) {
+        if (region % NF2_WEAR_REGIONS == 0) {
+            NF2_TRY(load(fs, region, &counts));
+        }
+        uint32_t count = nf2_get24(count_at(&counts, region));
+        if (suits(fs, region) && count < extremes->least_count) {
+            extremes->least = region;
+            extremes->least_count = count;
+        }
+        if (suits(fs, region) && count >= extremes->most_count) {
+            extremes->most = region;
+            extremes->most_count = count;
+        }
     }
     return NF2_OK;
 }
 
+int nf2_wear_choose(nf2_t *fs)
+{
+    struct nf2_space *space = &fs->space;
+    struct extremes extremes;
+
+    if (space->free <= (uint32_t)space->erased_regions << space->region_log) {
+        return NF2_OK;          /* all of them are erased */
+    }
+    NF2_TRY(look_for(fs, is_free, &extremes));
+    bool rests = space->resting != NF2_NO_REGION && nf2_region_free(fs, space->resting);
+    if (!rests) {
+        bool level = extremes.most_count <= extremes.least_count + spread(fs);
+        space->resting = level ? NF2_NO_REGION : (uint16_t)extremes.most;
+    }
+    space->ahead_region = (uint16_t)extremes.least;
+    space->ahead = 0;
+    return NF2_OK;
+}
+
+/* A closed region in use in which nothing is pinned. */
+static bool rests(const nf2_t *fs, uint32_t region)
+{
+    return nf2_region_state(fs, region) == NF2_REGION_USED &&
+           fs->space.live[region] != NF2_LIVE_PINNED;
+}
+
+int nf2_wear_look(nf2_t *fs, struct nf2_choice *choice)
+{
+    uint32_t size = nf2_region_blocks(fs), stock = nf2_space_stock(fs), kept = nf2_space_kept(fs);
+    /* they win nothing: the rest is for victims that do */
+    uint32_t room = stock > kept ? (stock - kept) / 2 : 0;
+    struct extremes extremes;
+
+    for (unsigned i = 0; aged(fs) && fs->walk.need <= NF2_NEED_NONE && i * size < LAGGARDS; i++) {
+        if (choice->moves + size > room) {
+            break;
+        }
+        NF2_TRY(look_for(fs, rests, &extremes));
+        if (extremes.least == NF2_NO_REGION || extremes.least_count + spread(fs) >= mean(fs)) {
+            break;
+        }
+        nf2_region_set(fs, extremes.least, NF2_REGION_VICTIM);
+        choice->victims++;
+        choice->moves += fs->space.live[extremes.least] * size / 256u + 1u;
+    }
+    return NF2_OK;
+}
+
+int nf2_wear_of(nf2_t *fs, uint32_t region, uint32_t *erases)
+{
+    struct counts counts;
+
+    NF2_TRY(load(fs, region / NF2_WEAR_REGIONS * NF2_WEAR_REGIONS, &counts));
+    *erases = nf2_get24(count_at(&counts, region));
+    return NF2_OK;
+}
+
+static bool any(const nf2_t *fs, uint32_t region)
+{
+    return nf2_region_end(fs, region) > NF2_SUPER_BLOCKS; /* else super blocks alone */
+}
+
 void nf2_wear_range(nf2_t *fs, uint32_t *least, uint32_t *most)
 {
-    struct nf2_counts counts;
+    struct extremes extremes;
 
     *least = *most = mean(fs);
-    for (uint32_t window = 0; window < nf2_windows(fs); window++) {
-        bool known = nf2_wear_load(fs, window, &counts) >= 0;
-        for (uint32_t group = known ? groups_of(fs, window) : 0; group-- > 0;) {
-            uint32_t erases = nf2_wear_of(fs, &counts, group);
-            *least = nf2_min(*least, erases);
-            *most = nf2_max(*most, erases);
-        }
+    if (look_for(fs, any, &extremes) >= 0) {
+        *least = nf2_min(extremes.least_count, *least);
+        *most = nf2_max(extremes.most_count, *most);
     }
 }

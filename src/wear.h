@@ -1,48 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wear.h - how often the groups of blocks were erased: an entry of the tree for each window. A free
- * block counts as erased when its window is taken from: that is when it will be. Static data lets
- * blocks rest: it is moved to worn groups.
+ * wear.h - how often the blocks of each region were erased: entries of the tree. Writers get the
+ * regions that were erased least, what rests moves to those that were erased most, and regions that
+ * lag are emptied (paper 000, section 5.3: early stage, age stage, exchange).
  */
 #ifndef NF2FS_CORE_WEAR_H
 #define NF2FS_CORE_WEAR_H
 
+#include "victims.h"
 #include "group.h"
 
-/*
- * The marked window is going to be taken from: counts, and notes which of its groups are worn, and
- * (where it is the one that is taken from already) which are not erased any more.
- */
-void nf2_wear_take(nf2_t *fs);
+/* The regions that were erased since go into their entries, where they are some. */
+int nf2_wear_record(nf2_t *fs);
 
-/*
- * Looks for groups that lag behind the mean: `laggards`. A lap of walks looks at each window once.
- */
-int nf2_wear_look(nf2_t *fs);
+/* Chooses the region that is erased ahead next, and the one for what rests. */
+int nf2_wear_choose(nf2_t *fs);
 
-/* What is on record of a window: of each group so many bytes. */
-#define NF2_WEAR_BYTES 3u
-#define NF2_WEAR_COUNT 8u       /* an erase of one block, in them */
-#define NF2_WEAR_BELOW 0xFF0000u /* from here on: less than none. A window that is left gives back
-                                   what is free in it, also where that was never counted */
-struct nf2_counts {
-    union {
-        struct nf2_key key;     /* only until they are found: stack */
-        uint8_t bytes[NF2_GROUPS * NF2_WEAR_BYTES];
-    };
-};
+/* Adds regions that lag behind the mean to the victims of a walk. */
+int nf2_wear_look(nf2_t *fs, struct nf2_choice *choice);
 
-/* Nothing is on record: it was never taken from. */
-int nf2_wear_load(nf2_t *fs, uint32_t window, struct nf2_counts *counts);
+/* Erases of each block of a region, in the mean, or an error. */
+int nf2_wear_of(nf2_t *fs, uint32_t region, uint32_t *erases);
 
-/* Erases of each block of a group, in the mean. */
-static inline uint32_t nf2_wear_of(const nf2_t *fs, const struct nf2_counts *counts, uint32_t group)
-{
-    uint32_t value = nf2_get24(counts->bytes + group * NF2_WEAR_BYTES);
-    return value < NF2_WEAR_BELOW ? value / NF2_WEAR_COUNT / nf2_group_blocks(fs) : 0;
-}
-
-/* The least and the most of all groups. */
+/* The least and the most of all regions. */
 void nf2_wear_range(nf2_t *fs, uint32_t *least, uint32_t *most);
 
 #endif

@@ -46,7 +46,7 @@ extern "C" {
 #endif
 
 #define NF2_VERSION "0.1.0"
-#define NF2_FORMAT_VERSION 2u
+#define NF2_FORMAT_VERSION 3u
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
@@ -70,6 +70,10 @@ extern "C" {
  * is programmed or erased until the next mount. A call that would have to do so returns IO, such as
  * nf2_sync; nf2_write of what the handle has room for may succeed. Reading still works; through
  * that handle it also shows what is not synced.
+ * NEWER VOLUMES. A newer library may leave something that this one does not know, such as a file
+ * of another form. A call that has to know it returns VERSION. Where nobody can tell which blocks
+ * it uses, nothing is programmed or erased from then on, until the next mount: calls that change
+ * something return ROFS, nf2_unmount too if something was changed before. Nothing is lost.
  * A call that returns another error than IO has changed nothing, except where the call says
  * otherwise (nf2_close, nf2_write). After IO the change may be there or not, as after a power cut.
  */
@@ -100,8 +104,8 @@ enum nf2_error {
     NF2_ERR_CORRUPT = -202,     /* an NF2FS volume that is damaged beyond use */
     NF2_ERR_GEOMETRY = -203,    /* the volume was made for another geometry,
                                    or the geometry is nonsense */
-    NF2_ERR_VERSION = -204      /* the volume has a format version that this
-                                   library does not know */
+    NF2_ERR_VERSION = -204      /* the volume has a format version that this library does not
+                                   know; of other calls: see NEWER VOLUMES below */
 };
 
 /* A short English phrase for an error code (never NULL). */
@@ -133,16 +137,18 @@ struct nf2_config {
     void *lock_context;
 
     /*
-     * Wear levelling; 0 stands for the default. Erases are counted by groups of blocks. A group is
-     * a 32nd of a window, and a window has at most 512 blocks. Levelling begins when all blocks had
-     * `wear_age` erases in the mean (default 16; UINT32_MAX: never). From then on, a group more
-     * than `wear_spread` erases (default 8) behind the mean is emptied, so that its blocks are used
-     * again. nf2_maintain does that, and so do calls that look for free blocks. A group as far
-     * ahead of the mean is used last. Once the mean is four times `wear_age`, and four times
-     * `wear_spread`, a group lags behind it by at most 1.5 * wear_spread + 8 erases, and a single
-     * block by at most 4 * wear_spread + 8. The large erase that holds the super blocks (without
-     * large erases: their group) is not levelled: its blocks wear less. docs/guide/tuning.md says
-     * more.
+     * Wear levelling; 0 stands for the default. Erases are counted by regions: a volume has at most
+     * 256 of them, and a region is one large erase or a few as a rule, or one block on a volume of
+     * fewer than 64 large erases. New data goes to regions that were erased least. Data that rests
+     * is moved when all blocks had `wear_age` erases in the mean (default 16; UINT32_MAX: never):
+     * from then on, a region more than `wear_spread` erases (default 8) behind the mean is emptied,
+     * so that its blocks are used again, and what it held goes to one that is as far ahead of the
+     * others. The walks that look for free blocks do that, two regions each, in nf2_maintain and in
+     * calls that change something. They do so only while enough is free to hold what is moved: half
+     * of what is free beside the reserve. A region with a bad block, and the one with the super
+     * blocks, is not levelled: its blocks wear less. Where a volume is so full that single blocks
+     * are erased, a block may wear faster than the mean of its region. A session that ends before
+     * its first two walks have ended levels nothing. docs/guide/tuning.md says more.
      */
     uint32_t wear_age;
     uint32_t wear_spread;
@@ -240,16 +246,20 @@ struct nf2_statfs {
 };
 
 /*
- * Space of the volume. There may be more free blocks than this says, never fewer. Blocks of removed
- * files, and of parts that were overwritten, count as used until nf2_maintain, or a call that needs
- * blocks, finds them free. When nf2_maintain has returned 0, the number is exact on volumes of up
- * to 512 blocks; on larger ones it may still be far too small, and grows when calls need blocks.
+ * Space of the volume, without a look at the tree. There may be more free blocks than this says,
+ * never fewer. Free regions (see `wear_age`) are on record, so their blocks are known as soon as
+ * the volume is mounted, on a volume of any size. After a power cut the blocks that writers had set
+ * aside, at most 16 for each of three, count as used. Blocks of removed files, and of parts that
+ * were overwritten, count as used until nf2_maintain, or a call that needs blocks, has walked over
+ * the tree. Then they count if nothing in their region is in use; others are found when space runs
+ * short.
  */
 int nf2_statfs(nf2_t *fs, struct nf2_statfs *out);
 
 struct nf2_health {
     uint32_t erases_min, erases_max;    /* of a block: the means of the least and the most worn
-                                           group of blocks, without the erases of the format */
+                                           region (see `wear_age`), without the erases of the
+                                           format */
     uint32_t erases_mean;               /* of a block, over the whole volume */
     uint64_t erases_total;
     uint32_t mounts_unclean;            /* mounts since format that found the volume
@@ -258,8 +268,10 @@ struct nf2_health {
 };
 
 /*
- * Wear of the volume. Erases are counted by groups of blocks (see `wear_age`), so the call does not
- * know those of a single block. It reads one entry of the tree for each window of 512 blocks.
+ * Wear of the volume. Erases are counted by regions (see `wear_age`), so the call does not know
+ * those of a single block: single blocks that are erased count for their region in proportion, now
+ * and then. The last four counts may be missing, and so may those of a call that erased more than
+ * four regions. `erases_total` misses none. It reads one entry of the tree for each 32 regions.
  */
 int nf2_health(nf2_t *fs, struct nf2_health *out);
 
@@ -269,12 +281,13 @@ int nf2_health(nf2_t *fs, struct nf2_health *out);
  * configuration's clock, or without one of the driver's typical times and of the processor (see
  * `now_us`). A step that might pass the budget is not begun. A large erase and a third more is
  * enough for every kind of step, except that less is done for the maps of large files that are
- * overwritten in pieces. With less time than an erase and a step take, the steps are smaller and
+ * overwritten in pieces. With less time than two erases and a step take, the steps are smaller and
  * erase nothing; 20 ms are enough for these where a page is programmed in 0.4 ms.
- * Blocks in which nothing is live are freed when they may be a 64th of the volume. Blocks that are
- * live in part are emptied where blocks run short. Where a large erase is cheaper, single blocks
- * that became free wait for their neighbours as long as half of the free blocks are erased.
- * Blocks are erased ahead in the window that calls take from, which has 512 blocks at most.
+ * Regions in which nothing is live are freed. As long as an eighth of the volume is free beside the
+ * reserve, of the others only those are emptied that are live to less than an eighth; with less,
+ * all that are worth it. Behind a call that changed something it walks over the tree 28 times at
+ * most. What is free is erased ahead, also beyond what the next calls need. A region that is erased
+ * in part only when the volume is unmounted is erased anew in the next session.
  * Returns 1 if work is left (or if an erase is due that takes longer than the whole budget), 0 if
  * none is left or the mount is read-only, or an error. With a small budget it may return 1 for
  * ever, for work that needs more: do not wait in a loop for 0. Power may be cut at any point.

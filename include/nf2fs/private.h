@@ -16,19 +16,20 @@
 /* Views of tree nodes: one for inner nodes, one for leaves; a larger buffer holds more of them. */
 #define NF2_VIEW_BYTES(slots) (16u + 2u * (slots))
 #define NF2_INNER_SLOTS 40u
-#define NF2_LEAF_SLOTS 142u
+#define NF2_LEAF_SLOTS 88u
 #define NF2_TREE_BUFFER_SIZE (NF2_VIEW_BYTES(NF2_INNER_SLOTS) + NF2_VIEW_BYTES(NF2_LEAF_SLOTS) + 3u)
 
-#define NF2_WINDOW_BLOCKS 512u          /* blocks whose state is known at a time */
-#define NF2_WINDOW_BYTES (NF2_WINDOW_BLOCKS / 8u)
-#define NF2_WINDOWS_MAX 128u
-#define NF2_GROUPS 32u                  /* erase groups of a window */
-#define NF2_CELLS 32u                   /* parts of a window whose live data is counted:
-                                           see victims.c */
+#define NF2_REGIONS_MAX 256u            /* regions of a volume: see region.h */
+#define NF2_STATE_MAP (NF2_REGIONS_MAX / 4u)    /* bytes: two bits for each region */
+#define NF2_WRITERS 3u                  /* who takes blocks: enum nf2_writer_kind in space.h */
+#define NF2_HOLE_REGIONS 16u            /* regions that a walk looks through for free blocks, */
+#define NF2_HOLE_BYTES 32u              /* with a bit for each of their blocks */
+#define NF2_HAND_MAX 4u                 /* erased holes that are kept in hand */
+#define NF2_TAKEN_MAX 4u                /* regions whose erase is not in their WEAR entry yet */
 #define NF2_FREED_MAX 8u
 #define NF2_BAD_MAX 4u
 #define NF2_PIECES_MAX 3u               /* unsynced pieces of a file kept in its handle */
-#define NF2_KEY_MAX 24u
+#define NF2_KEY_MAX 28u
 #define NF2_LEVELS 8u
 #define NF2_HINTS 4u                    /* names of which the entry's place is known:
                                            half of them directories */
@@ -54,10 +55,21 @@ struct nf2_run {                /* erased blocks that one writer fills in order 
     uint16_t count;             /* blocks, the first one included; 0: none */
 };
 
-struct nf2_claim {              /* claimed blocks that nobody has taken yet */
+/*
+ * Where a writer takes blocks, in order: the region that it has open. `count` blocks from `start`
+ * on are on record as claimed, those behind them up to the region's end are not.
+ */
+struct nf2_claim {
     uint16_t start;
     uint8_t count;
-    uint8_t erased;             /* how many of them, from the first one on, are erased */
+    uint8_t erased;             /* blocks from `start` on that are erased, the ones behind the
+                                   claim included; 255: 255 or more */
+};
+
+struct nf2_holes {              /* holes.c: blocks that nothing refers to, in regions in use */
+    uint8_t count;              /* regions, */
+    uint8_t region[NF2_HOLE_REGIONS];
+    uint8_t used[NF2_HOLE_BYTES];       /* a bit for each block of these, in order */
 };
 
 struct nf2_drive {              /* used mostly by flash.c: so it need not be near the front */
@@ -68,11 +80,17 @@ struct nf2_drive {              /* used mostly by flash.c: so it need not be nea
 };
 
 struct nf2_root {               /* journal.c: the root log, and what it keeps for a mount */
-    uint32_t volume_id;         /* a run */
+    uint32_t volume_id;
     uint32_t id_limit;
-    uint16_t unclean_mounts;    /* a run */
+    uint16_t unclean_mounts;
     uint16_t bad[NF2_BAD_MAX];  /* bad blocks that are in no entry yet */
     uint16_t group_bytes;       /* of the changes in the GROUP */
+    uint16_t volume_at;         /* where a VOLUME lies in the head block; 0: there is none */
+    uint16_t volume_bytes;      /* of its fields */
+    uint8_t classes;            /* NF2_FIELD_REFUSE and NF2_FIELD_READ, of the first field; of the
+                                   other bits none counts */
+    uint32_t serial;            /* of the last node or block of frames that was written, */
+    uint32_t serial_recorded;   /* and the one that the last CHECKPOINT has */
     uint32_t super_sequence;
     uint32_t next_id;
     uint16_t super_end[3];      /* of each super block: where its next ANCHOR goes;
@@ -80,49 +98,66 @@ struct nf2_root {               /* journal.c: the root log, and what it keeps fo
     uint16_t last;              /* place of the last record in the head, as the mount has read it */
 };
 
-struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
-    union {
-        struct {
-            struct nf2_claim nodes, data;   /* runs */
-            struct nf2_claim moved;         /* for what moves: no run */
-        };
-        struct nf2_claim claim[3];          /* all of these */
-    };
-    uint32_t lap_free;          /* blocks found free in this lap of walks */
-    uint16_t lap_windows;       /* windows counted in this lap */
-    uint16_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs:
-                                       free in this session, and not erased */
-    uint8_t live[NF2_CELLS];    /* live parts of blocks in each cell of `mark`
-                                   (see nf2_space_parts); 255: 255 or more */
-    uint8_t mark[NF2_WINDOW_BYTES];     /* blocks in use of the window that a walk marks */
-    uint8_t now[NF2_WINDOW_BYTES];      /* blocks in use of the window that is taken from; a run */
-    uint8_t left[NF2_WINDOWS_MAX];  /* pairs of free blocks that a window had when it was counted
-                                       or left last; 255: not known */
-    bool lap_known;             /* a lap over all windows was made in this mount */
+struct nf2_space {              /* region.c, holes.c, space.c: which blocks may be taken */
+    struct nf2_claim claim[NF2_WRITERS];
+    uint8_t state[NF2_STATE_MAP];       /* enum nf2_region_state, two bits for each region */
+    uint8_t live[NF2_REGIONS_MAX];      /* how much of a region is live, in parts of 256:
+                                   NF2_LIVE_*; counted by the last walk, and by this one */
+    uint32_t free;              /* blocks of free regions, erased ones included, */
+    uint32_t victims;           /* and of victims */
+    uint16_t regions;           /* of the volume */
+    uint16_t shift;             /* blocks by which the first region begins before the volume */
+    uint32_t carry;             /* bytes that are counted as live with the next ones */
+    uint16_t erased_regions;    /* free regions that are erased */
+    uint8_t region_log;         /* a region has 2 ^ region_log blocks */
+    uint8_t taken[NF2_TAKEN_MAX];       /* regions that were erased since WEAR was written: */
+    uint8_t taken_count;
+    uint8_t hand_count;
+    bool erased_ahead;          /* the last call erased something ahead of need */
+    bool unrecorded;            /* a region was erased since the last CHECKPOINT */
+    uint8_t claims;             /* made in this mount: 255: 255 or more */
+    uint16_t hand[NF2_HAND_MAX];        /* holes that are erased */
+    uint16_t freed[NF2_FREED_MAX];      /* blocks of replaced nodes and logs: free in this
+                                   session, not erased */
+    uint16_t resting;           /* the region that resting data moves to next; NF2_NO_REGION:
+                                   none was chosen */
+    uint16_t ahead;             /* blocks of the region that is being erased ahead: done */
+    uint16_t ahead_region;
+    uint16_t holes_found;       /* by the last walk that looked for them */
+    struct nf2_holes ready;     /* holes that may be taken */
+    struct nf2_holes marked;    /* those that the walk is looking for */
 };
 
-struct nf2_walk {               /* sweep.c: the walk over the tree */
-    uint8_t fruitless;          /* windows in a row in which nothing was worth emptying */
+enum nf2_need {                 /* collect.c: how badly blocks are lacking */
+    NF2_NEED_LITTLE,            /* idle time: what is nearly empty is emptied, else the chip wears
+                                   sooner for it */
+    NF2_NEED_NONE,              /* what wins much is emptied */
+    NF2_NEED_SCARCE,            /* whatever wins something is emptied */
+    NF2_NEED_LAST               /* and nodes are joined that half fill one */
+};
+
+struct nf2_walk {               /* walk.c, collect.c: the walk over the tree */
+    bool active;
+    bool moves;                 /* there are victims: what lies in them is moved */
+    bool behind;                /* the entry at its cursor was visited */
+    bool counted;               /* a whole walk counted what is live in each region */
+    bool disturbed;             /* something was changed since it began */
+    bool settled;               /* nothing was changed since a walk won nothing */
+    uint8_t need;               /* enum nf2_need */
     uint8_t grain;              /* overwrites of a map grow to multiples of 2 ^ grain bytes */
     uint8_t joins;              /* of leaves that this call may still make */
-    bool zoomed;                /* the marked window is counted by single blocks: victims.c */
-    uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
-    uint32_t stock;             /* blocks in stock when this phase began,
-                                   or when the last walk ended */
-    uint32_t allowed;           /* blocks that may be taken in this phase */
-    uint32_t work, moves;       /* what was to do when it began: all of it, and pages to move */
-    uint32_t gain;              /* blocks that emptying the victims wins */
-    uint32_t looked_closer;     /* cells at which a zoom was aimed since something was won */
-    uint32_t ended;             /* erases that there had been when the last walk ended */
-    uint32_t spent;             /* twice the changes that there had been when walks over all
-                                   windows won nothing, and 1 more if they were for blocks of
-                                   all windows; 0: that never happened */
-    struct nf2_run moved;       /* where moved data goes */
-    uint16_t bytes;             /* bytes of the entries of this leaf that were visited */
-    struct nf2_key cursor;      /* what is visited next */
+    uint8_t new_levels;         /* levels below this one have other nodes than the last leaf had */
     uint8_t idle_walks;         /* begun by idle time since a call changed something */
-    uint16_t looked_window;     /* inspect.c: `mark` is of this window, */
-    uint32_t looked;            /* since so many changes and one more; 0: it never was */
+    uint16_t bytes;             /* bytes of the entries of this leaf that were visited */
+    uint32_t leaves, leaves_before;     /* visited in this walk, and in the last one */
+    uint32_t to_move;           /* live pages that lie in victims still */
+    uint32_t begin;             /* blocks in stock at which the next walk begins */
+    uint32_t work, slack;       /* when this one began: what was to do, and what might be taken in
+                                   all, in pages; */
+    uint32_t allowed;           /* what may be taken until it has to be done */
+    uint32_t vain;              /* fs->changes + fs->moves when a search won nothing; 0: never */
+    struct nf2_run moved;       /* where moved data goes */
+    struct nf2_key cursor;      /* what is visited next */
 };
 
 struct nf2_child {              /* a reference to a node */
@@ -159,53 +194,25 @@ typedef struct nf2 {
 
     bool read_only, broken;     /* broken: a program or erase failed;
                                    nothing is written until the next mount */
-    uint8_t cut;                /* 1: the last session was not left cleanly; and NF2_PUTS_OFF:
-                                   a call may still put an erase off once */
+    bool cut;                   /* the last session was not left cleanly */
     bool opened;                /* this session has written its first CHECKPOINT */
     bool anchor_due;            /* no ANCHOR names the head of the root log */
     uint8_t super_block;        /* the super block that has the last ANCHOR */
-    uint8_t root_level;         /* of the tree's root; a run */
+    uint8_t root_level;         /* of the tree's root */
     uint8_t bads;
     uint8_t bad_flags;          /* 1: the tree may have keys of bad blocks;
-                                   2, 4, 8: a super block failed; a run */
-    bool clean;                 /* nothing was changed after the last CHECKPOINT; a run */
+                                   2, 4, 8: a super block failed */
+    bool clean;                 /* nothing was changed after the last CHECKPOINT */
     bool next_suspect;          /* the root log's next block may hold something */
-    bool leaky;                 /* blocks may be free that only a lap of walks finds */
-
-    bool fresh;                 /* windows after `now` were never used and are erased; a run */
-    bool now_fresh;             /* all free blocks of `now` are erased */
+    bool leaky;                 /* blocks may be free that only a walk finds */
     uint8_t freed_count;
-    uint8_t lag_window;         /* the window of the laggards */
-    bool now_counted;           /* `now` was counted in this lap */
-    bool drained;               /* free blocks of `now` that are not held back were all taken */
-    bool pristine;              /* nothing was changed since this lap began */
-    bool settled;               /* nothing was changed in the lap before, nor since */
-    uint8_t idle;               /* a step of idle work is on (1): it erases single blocks; with
-                                   little time (2): none, and it moves less; or a call's last
-                                   change (NF2_PUTS_OFF): none */
-    uint8_t windows;
-    uint8_t group_blocks;       /* of each group */
-
-    bool walk_active;
-    bool walk_emptying;         /* this walk moves what lies in victims */
-    bool walk_behind;           /* the entry at its cursor was visited */
-    bool walk_ready;            /* `mark` is known, and may be taken from next */
-    uint8_t walk_hard;          /* blocks are lacking (1): whatever wins something is emptied; and
-                                   (2) nodes are joined that half fill one */
+    uint8_t patience;           /* enum nf2_patience of the step or the change that is on */
 
     uint16_t log_bytes;         /* bytes of a block that a log uses */
     uint16_t epoch;             /* no page has a later one; 0: not known yet */
-    uint16_t free;              /* blocks, never too many; a run */
-    uint16_t now_window;        /* number */
-    uint16_t ahead;             /* idle time is erasing a group of `now`: it is done up to this
-                                   block; 0: no group */
-    uint16_t now_free;          /* free blocks of `now` */
-    uint16_t mark_window;       /* number of that which is marked, or was last */
-    uint16_t cell_first;        /* block of the marked window with which its cells begin */
-    uint16_t cell_blocks;       /* blocks of each cell */
     uint16_t root_end;          /* where the next record goes in the root log; until that is read:
                                    the epoch of the anchor's page */
-    uint16_t root_next;         /* block where that goes on; a run */
+    uint16_t root_next;         /* block where that goes on */
     uint16_t root_node;         /* root of the tree */
     uint16_t root_base;         /* end of its sorted part */
     uint16_t group_at;          /* where in the head block a GROUP lies that may not be applied yet;
@@ -217,25 +224,15 @@ typedef struct nf2 {
     uint32_t changes;           /* programs and erases of this mount */
     uint32_t moves;             /* changes of where data lies that handles do not know of */
     struct nf2_file *files;     /* open handles */
-    uint32_t erases;            /* a run */
-    uint32_t erased_groups;     /* groups of `now` of which all that is free is erased:
-                                   a bit each */
-    uint32_t victims;           /* cells of `mark` that are being emptied: a bit each */
-    uint32_t laggards;          /* groups of a window that are emptied since they were erased
-                                   too seldom: a bit each */
+    uint32_t erases;            /* of blocks, since the format */
     uint32_t promised;          /* blocks set aside by nf2_preallocate */
-    uint32_t to_move;           /* live pages that lie in victims still */
-    uint32_t window_blocks;     /* of each window; the last one may have fewer */
     uint8_t *write_buffer;      /* a page of the chip: being programmed */
     const struct nf2_config *config;
-    uint32_t worn;              /* groups of `now` that were erased more often than most:
-                                   a bit each */
     uint32_t root_head;         /* block that holds the root log */
     const struct nf2_writing *writing;  /* NULL: the volume is mounted for reading alone */
 
     uint8_t *read_buffer;       /* a page of a log: a window on the flash */
-    uint32_t effort;            /* of this call: pages read, and some more for each program
-                                   (EFFORT_PROGRAM in flash.c) */
+    uint32_t call_began_us;     /* drive.busy_us when this call began */
     uint8_t *views;             /* memory for the views of nodes */
     struct nf2_space space;
     struct nf2_root root;
@@ -288,6 +285,7 @@ typedef struct nf2_file {
     uint16_t promised;          /* blocks set aside by nf2_preallocate */
     uint16_t spilled;           /* pieces that went to the shadow */
     struct nf2_key key;         /* of the entry */
+    uint8_t fields;             /* in front of the committed content: NF2_FIELDS_* */
     struct nf2_piece here;      /* the committed piece that was looked for last */
     struct nf2_piece piece[NF2_PIECES_MAX];     /* pieces not committed, oldest first */
 } nf2_file_t;

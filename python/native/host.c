@@ -131,13 +131,10 @@ int nf2h_health(nf2h_image *image, uint64_t out[6])
 
 int nf2h_blocks(nf2h_image *image, uint8_t *states, uint32_t *erases, uint32_t count)
 {
-    for (uint32_t block = 0; block < count; block++) {
-        int state = nf2_block_state(&image->fs, block, &erases[block]);
-        if (state < 0)
-            return nf2h_blocks_seen(image, states, erases, count, state);
-        states[block] = (uint8_t)state;
-    }
-    return NF2_OK;
+    int result = nf2_block_states(&image->fs, 0, count, states);
+    for (uint32_t block = 0; result >= 0 && block < count; block++)
+        result = nf2_block_erases(&image->fs, block, &erases[block]);
+    return result < 0 ? nf2h_blocks_seen(image, states, erases, count, result) : NF2_OK;
 }
 
 void nf2h_keep_finding(nf2h_image *image, const struct nf2_finding *facts,

@@ -14,7 +14,8 @@ from . import files, native
 from .errors import CORRUPT, EXIST, NF2Error
 
 PAGE = 256
-ANCHOR = b"NF2F\x02"  # as an anchor begins, behind the page's epoch and the record's header
+ANCHOR = b"NF2F\x03"  # as an anchor begins, behind the page's epoch and the record's header
+SIZES = (1 << 17) - 1  # bits of the geometry in an anchor that are sizes
 SIZE_MIN, SIZE_MAX = 128 * 1024, 256 * 1024 * 1024
 
 MARK = ", kept beside it by nf2: each command reads it from here."
@@ -183,7 +184,7 @@ def parts(path: str) -> list[tuple[int, int]]:
             if data[at + 4 : at + 9] != ANCHOR or (found and at < sum(found[-1])):
                 continue
             geometry, blocks = struct.unpack("<II", data[at + 12 : at + 20])
-            block = next((one for one in reversed(native.BLOCKS) if one <= geometry), 0)
+            block = next((one for one in reversed(native.BLOCKS) if one <= geometry & SIZES), 0)
             if block > 0 and 0 < block * blocks <= length - at:
                 found.append((at, block * blocks))
     return found

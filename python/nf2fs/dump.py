@@ -56,7 +56,11 @@ def inside(layout: Layout, block: int) -> Iterator[Record]:
     framed = layout.frame_pieces(block)
     if framed is not None:
         whose, fields, found = framed
-        yield from (frame_record(whose, fields, block, piece) for piece in found)
+        for piece in found:
+            if isinstance(piece, Entry):  # the head of the frames
+                yield log_record(layout, "frames", block, piece)
+            else:
+                yield frame_record(whose, fields, block, piece)
         return
     data = layout.chip.block(block)
     for offset, length in programmed(data, layout.chip.page_size):

@@ -216,7 +216,7 @@ def print_map(console: Console, volume: Volume, states: bytes, erases: list[int]
 
 
 def wear_summary(erases: list[int], total: int) -> dict:
-    """`erases` are the means of groups of blocks, without fractions; `total` is on record."""
+    """`erases` are the means of regions, without fractions; `total` is on record."""
     ordered = sorted(erases) or [0]
     return {
         "min": ordered[0],

@@ -14,18 +14,13 @@
 
 /* A new file with a name of more bytes than this is durable, empty, at once. */
 #define CORE_NAME_WAITS 23u
-/* Blocks that a format erases, and does not put on record as erased. */
-#define CORE_ERASED_KEPT(program_unit) ((program_unit) > 1 ? 1u : 0u)
 /* Level of the root above 1,800 names of 242 bytes. */
 #define CORE_DEEP_LEVEL 2
 /*
- * Up to this size of a chip the room of removed files is there again though less than half of each
- * block was theirs. Blocks of which two thirds are live are not emptied on a larger chip (DESIGN.md,
- * "Open").
+ * The room of removed files is there again though less than half of each block was theirs: so many thirds of it. Where units are
+ * programmed once, and one file of seven was removed, what moves takes more: half of it is there again.
  */
-#define CORE_THIRDS_REGAINED (256u << 10)
-/* ... where one file of so many was removed. */
-#define CORE_STRIDE_REGAINED 7u
+#define CORE_REGAINED(size, unit, stride) ((stride) == 7 ? (size) / 2u : (size) / 3u * 2u)
 /* Pages read for each name of a path, at most. */
 #define CORE_PAGES_A_NAME 5u
 /*
@@ -48,17 +43,9 @@
  * Pages programmed where a small file comes and goes 1,000 times: two programs each time, and the
  * leaf written anew, its blocks claimed, each time its half is full.
  */
-#define CORE_PAGES_COME_AND_GO 3200u
-/*
- * So many large erases come to a small one where blocks fall free singly: nodes and the root log
- * take blocks one by one.
- */
-#define CORE_LARGE_FOR_SMALL 3u
-/*
- * Blocks that are erased ahead of so many free ones: groups of the window that is taken from, of
- * others none.
- */
-#define CORE_ERASED_AHEAD(free) (((free) < 512u ? (free) : 512u) / 2u)
+#define CORE_PAGES_COME_AND_GO 3300u
+/* Blocks that idle time erases ahead of so many free ones: all regions that are free. */
+#define CORE_ERASED_AHEAD(free) ((free) / 2u)
 /* The first block that counts as bad in nf2_statfs whenever it fails: super blocks do not. */
 #define CORE_BAD_COUNTED_FROM 3u
 /*
@@ -73,10 +60,40 @@
  */
 int core_name_order(const char *a, const char *b);
 
-/* Is a block free and on record as erased, as one of a group that idle time erases in parts? */
-bool core_erased_in_part(const nf2_t *fs, uint32_t block);
-/* ... or as one of a group that is erased as a whole? */
+/* Blocks that are known to be free, those of open regions included. */
+uint32_t core_stock(const nf2_t *fs);
+
+/* Does a block lie in a region that is free and erased? */
 bool core_erased_on_record(const nf2_t *fs, uint32_t block);
+
+/* Blocks of a region, but for the last one's; by how many the first one begins before the volume; how many regions there are. */
+uint32_t core_region_blocks(const nf2_t *fs);
+uint32_t core_region_shift(const nf2_t *fs);
+uint32_t core_regions(const nf2_t *fs);
+/* The region of a block, its first block, and the one behind its last. */
+uint32_t core_region_of(const nf2_t *fs, uint32_t block);
+uint32_t core_region_first(const nf2_t *fs, uint32_t region);
+uint32_t core_region_end(const nf2_t *fs, uint32_t region);
+bool core_region_free(const nf2_t *fs, uint32_t region);
+
+/*
+ * Blocks of free regions that something refers to, be it the tree, a handle, a log or a claim: none. It looks at all blocks as if
+ * their regions were in use. Or an error.
+ */
+int core_free_but_used(nf2_t *fs);
+
+/* Blocks on record as claimed, and those that only this session knows to be free: holes, and blocks of replaced nodes. */
+uint32_t core_claimed(const nf2_t *fs);
+uint32_t core_free_in_session(const nf2_t *fs);
+
+/* What a walk would do where so much of each region is live, in 256ths, 0: it is free. */
+enum core_need { CORE_LITTLE, CORE_NONE, CORE_SCARCE, CORE_LAST };
+struct core_choice {
+    uint32_t victims;           /* regions that it empties; all others that are in use stay */
+    uint32_t looked;            /* regions that it looks through for holes */
+    unsigned grain;             /* powers of two: pieces that are overwritten grow to that; 0: they do not */
+};
+void core_choose(nf2_t *fs, const uint8_t *live, enum core_need need, unsigned holes_found, struct core_choice *choice);
 
 /* A program or an erase failed: the volume writes nothing until the next mount. */
 bool core_broken(const nf2_t *fs);

@@ -3,6 +3,7 @@
 
 import json
 import random
+import re
 
 import formats
 import pytest
@@ -36,7 +37,9 @@ def test_what_a_record_says(tmp_path, nf2):
     last = said(path, "CHECKPOINT")[-1].fields
     with nf2fs.open_image(path, read_only=True) as volume:
         space, health = volume.statfs(), volume.health()
-    assert last["free"] + sum(count for _, count, _ in last["claims"]) == space["free"]
+    # what is free: regions of one block, and what writers have claimed
+    free = sum(last["regions"].count(state) for state in "fe")
+    assert free + sum(count for _, count, _ in last["claims"]) == space["free"]
     assert (last["erases"], last["unclean_mounts"]) == (health["erases_total"], 0)
     assert "clean" in last["flags"] and last["root"] == put.block
     code, out, _ = nf2("dump", "--block", put.block, path)
@@ -80,10 +83,41 @@ def test_whose_frames_are(tmp_path):
 
 
 def test_wear_is_said():
-    key = bytes([0, 5]) + b"W\0\0\0\1"
-    body = b"".join((number << 3 | 4).to_bytes(3, "little") for number in range(7, 39))
-    entry = logs.Entry(2, 0, 2, 0, False, key + body)
-    assert records.read(records.NODE, entry).text == "window 1: its groups were erased 7 to 38 times"
+    key = bytes([0, 5]) + b"W\0\0\0\x20"
+    body = bytes([4]) + b"".join(number.to_bytes(3, "little") for number in range(7, 39))
+    one = records.read(records.NODE, logs.Entry(2, 0, 2, 0, False, key + body))
+    assert one.text == "wear of regions 32 to 63: 16 blocks each, erased 7 to 38 times"
+    assert one.fields["counts"] == list(range(7, 39))
+
+
+def test_fields_are_said():
+    """Of a short name, and of a long one whose content changed since."""
+    fields = b"\x31\2ab\x10\0"
+    body = bytes([5, len(fields)]) + fields
+    said_of = [
+        (b"name", body + b"\2hi", '"name" in directory 1: a file of 2 bytes: "hi"; fields 0x31, 0x10'),
+        (
+            b"n" * 20 + bytes(4),
+            b"\4rest" + body + b"\5\0\4\7\0\0\0",
+            f'"{"n" * 20}rest" in directory 1: file 7; fields none since the content changed; '
+            "fields 0x31, 0x10",
+        ),
+    ]
+    for name, data, text in said_of:
+        payload = bytes([1, len(name)]) + name + data
+        one = records.read(records.NODE, logs.Entry(2, 0, 2, 0, False, payload))
+        assert one.text == text
+        assert [0x31, "6162"] in one.fields["fields"]
+    short = b"\1\1n\5\3\x31\2ab"  # runs over the entry
+    assert records.read(records.NODE, logs.Entry(2, 0, 2, 0, False, short)).name == "type 2"
+
+
+def test_fields_of_a_volume_are_said():
+    one = records.read(records.ROOT, logs.Entry(2, 0, 3, 0, False, b"\x31\2ab\1\0"))
+    assert (one.name, one.text) == ("VOLUME", "fields 0x31: 2 bytes, 0x01: 0 bytes")
+    assert one.fields["fields"] == [[0x31, "6162"], [1, ""]]
+    assert records.read(records.ROOT, logs.Entry(2, 0, 3, 0, False, b"")).text == "no fields"
+    assert records.read(records.ROOT, logs.Entry(2, 0, 3, 0, False, b"\1\2a")).name == "type 3"
 
 
 @pytest.mark.parametrize("log", records.READERS)
@@ -97,7 +131,7 @@ def test_a_record_that_is_too_short_is_not_read(log):
 
 
 def test_wear_and_checkpoints_of_a_volume(tmp_path):
-    """Wear is on record for each window that is left; each CHECKPOINT is decoded to its end."""
+    """Wear is on record for 32 regions together; each CHECKPOINT is decoded to its end."""
     path = tmp_path / "flash.img"
     nf2fs.format_image(path, "w25q80")
     with nf2fs.open_image(path) as volume:
@@ -105,7 +139,8 @@ def test_wear_and_checkpoints_of_a_volume(tmp_path):
             volume.write_bytes("/file", random.Random(turn).randbytes(200_000))
             formats.settle(volume)
     states = said(path, "CHECKPOINT")
-    assert all(len(bytes.fromhex(one.fields["used_bits"])) == 64 for one in states)
+    assert all(re.fullmatch("[uvfe]{256}", one.fields["regions"]) for one in states)
+    assert {(one.fields["region_blocks"], one.fields["region_shift"]) for one in states} == {(1, 0)}
     assert len({one.fields["volume"] for one in states}) == 1
     wear = [one.fields for one in said(path, "PUT") + said(path, "PUTK") + said(path, "ADD") if "counts" in one.fields]
     assert wear and all(len(one["counts"]) == 32 for one in wear)
@@ -113,15 +148,18 @@ def test_wear_and_checkpoints_of_a_volume(tmp_path):
 
 
 def test_what_a_checkpoint_says():
-    numbers = [7, 66, 9, 5, 300, 260, 2, 11, 12, 0, 0, 1, 2, 0, 3, 0, 1, 400, 5, 200, 0, 17]
-    sizes = [4, 4, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 4, 4, 2, 2, 2]
+    numbers = [7, 66, 9, 5, 300, 260, 2, 11, 12, 0, 0, 2 << 4 | 1, 2 | 8, 1000, 400]
+    sizes = [4, 4, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 4, 4]
     body = b"".join(n.to_bytes(size, "little") for n, size in zip(numbers, sizes))
-    body += bytes([20, 0, 3, 1, 30, 1, 0, 0, 1, 0]) + b"\x0f" + bytes(63)
+    body += bytes([0b11100100]) + bytes(62) + bytes([0b10000000])  # used, victim, free, erased; the last one is free
+    body += bytes([20, 0, 3, 1]) + bytes([30, 1, 0, 0]) + bytes([40, 0, 1, 2])
+    body += bytes([3, 9, 0, 0, 2]) + bytes([4 | 2 << 4]) + bytes(2)
     found = records.read(records.ROOT, logs.Entry(2, 126, 2, 0, False, body))
     assert found.text == (
-        "in use, next suspect, bad keys, later windows erased; goes on in block 9; "
-        "root 5 of level 1; 200 blocks free; 400 erases; 2 unclean mounts; window 0; ids from 66 on unused; "
-        "group at 0x104; claimed blocks 20 to 22; bad blocks 11, 12"
+        "in use, next suspect, bad keys; goes on in block 9; root 5 of level 1; "
+        "regions of 16 blocks: 2 free, 1 erased; 400 erases; 2 unclean mounts; ids from 66 on unused; "
+        "group at 0x104; claimed blocks 20 to 22, 40; bad blocks 11, 12"
     )
-    assert found.fields["claims"] == [[20, 3, 1], [286, 0, 0]]
-    assert found.fields["erased_to"] == 17
+    assert found.fields["claims"] == [[20, 3, 1], [286, 0, 0], [40, 1, 2]]
+    assert found.fields["regions"] == "uvfe" + 251 * "u" + "f"
+    assert (found.fields["taken"], found.fields["serial"], found.fields["region_shift"]) == ([3, 9], 1000, 2)

@@ -252,7 +252,7 @@ def test_a_volume_behind_the_first_byte(flash, nf2, tmp_path):
     code, _, err = nf2("cat", parts, "/log")
     assert code == 1 and "at 262144+262144" in err and "--chip NAME@OFFSET+SIZE" in err
     assert chips.parts(str(parts)) == [(256 << 10, 256 << 10)]
-    parts.write_bytes(b"\0\0\0\0NF2F\2" + bytes((1 << 20) - 9))  # an anchor that says nothing
+    parts.write_bytes(b"\0\0\0\0NF2F\3" + bytes((1 << 20) - 9))  # an anchor that says nothing
     assert chips.parts(str(parts)) == []
 
 

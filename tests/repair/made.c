@@ -38,11 +38,38 @@ uint32_t made_crc(uint32_t crc, const void *data, uint32_t length)
     return crc;
 }
 
+/* A record that does not fit in a page, from the beginning of one on. */
+static uint32_t long_record(struct made *made, uint32_t block, uint8_t type, bool more, const void *payload, uint32_t length)
+{
+    static uint8_t record[MADE_BLOCK];
+    uint32_t page = (made->end[block] + MADE_PAGE - 1) & ~(MADE_PAGE - 1), at = page, all = length + 6;
+    uint8_t *p = made->bytes + block * MADE_BLOCK, head[2];
+
+    put16(head, made->epoch);
+    put16(record, (uint32_t)type << 13 | (more ? 0x1000u : 0) | all);
+    memcpy(record + 2, payload, length);
+    put32(record + 2 + length, ~made_crc(made_crc(0xFFFFFFFFu, head, 2), record, 2 + length));
+    for (uint32_t done = 0; done < all; at += MADE_PAGE) {
+        uint32_t front = done == 0 ? 2 : 4, n = all - done < MADE_PAGE - front ? all - done : MADE_PAGE - front;
+        put16(p + at, made->epoch);
+        if (done > 0) {
+            put16(p + at + 2, 4); /* it goes on here */
+        }
+        memcpy(p + at + front, record + done, n);
+        made->end[block] = at + front + n;
+        done += n;
+    }
+    return page + 2;
+}
+
 uint32_t made_record(struct made *made, uint32_t block, uint8_t type, bool more, const void *payload, uint32_t length)
 {
     uint32_t at = made->end[block], all = length + 6;
     uint8_t *p = made->bytes + block * MADE_BLOCK;
 
+    if (all + 2 > MADE_PAGE) {
+        return long_record(made, block, type, more, payload, length);
+    }
     if (at % MADE_PAGE != 0 && at % MADE_PAGE + all > MADE_PAGE) {
         at += MADE_PAGE - at % MADE_PAGE;
     }
@@ -148,11 +175,13 @@ void made_begin(struct made *made)
         abort();
     }
     made->epoch = EPOCH_0;
+    made->frames_head[0] = 'F';
+    put32(made->frames_head + 1, 77);
+    put32(made->frames_head + 5, MADE_VOLUME);
     made->clean = true;
     made->level = 1;
     made->root = MADE_INNER;
     made->id_limit = 20;
-    made->free = 20;
     for (unsigned i = 0; i < 512; i++) {
         made->bits[i / 8] |= (uint8_t)((i < MADE_USED || i >= MADE_BLOCKS) << i % 8);
     }
@@ -174,10 +203,11 @@ void made_begin(struct made *made)
 
 static void write_node(struct made *made, uint32_t block, uint8_t level, unsigned from, unsigned to)
 {
-    uint8_t head[9] = {'N', level}, payload[700];
+    uint8_t head[13] = {'N', (uint8_t)(level | made->level_bits[0])}, payload[700];
 
     put24(head + 2, block);
     put32(head + 5, MADE_VOLUME);
+    put32(head + 9, made->serial++);
     (void)made_record(made, block, 1, from < to, head, sizeof head);
     for (unsigned i = from; i < to; i++) {
         const struct made_entry *entry = &made->entry[i];
@@ -189,11 +219,12 @@ static void write_node(struct made *made, uint32_t block, uint8_t level, unsigne
 
 static void write_inner(struct made *made)
 {
-    uint8_t head[9] = {'N', 1}, payload[64];
+    uint8_t head[13] = {'N', (uint8_t)(1 | made->level_bits[1])}, payload[64];
     const struct made_entry *bound = &made->entry[made->bound_key != 0 ? made->bound_key : made->bound];
 
     put24(head + 2, MADE_INNER);
     put32(head + 5, MADE_VOLUME);
+    put32(head + 9, made->serial++);
     (void)made_record(made, MADE_INNER, 1, true, head, sizeof head);
     for (unsigned left = 2 + made->again; left > 0; left--) {
         unsigned i = left < 2 + made->again;
@@ -207,7 +238,7 @@ static void write_inner(struct made *made)
 
 static void write_log(struct made *made)
 {
-    uint8_t state[MADE_STATE] = {0}, anchor[28] = "NF2F\2";
+    uint8_t state[MADE_STATE] = {0}, anchor[28] = "NF2F\3";
 
     put32(state, MADE_VOLUME);
     put32(state + 4, made->id_limit);
@@ -217,12 +248,12 @@ static void write_log(struct made *made)
     put16(state + 14, made->group_at);
     put16(state + 16, made->unclean);
     state[26] = made->level;
-    state[28] = made->clean;
-    state[31] = made->bad_flags;
-    put32(state + 36, made->erased_groups);
-    put16(state + 40, made->free);
-    put16(state + 44, made->ahead);
-    memcpy(state + 56, made->bits, 64);
+    state[27] = (uint8_t)(made->clean | made->bad_flags << 3);
+    for (uint32_t block = 0; block < MADE_BLOCKS; block++) { /* a region each: in use, free, erased */
+        bool used = (made->bits[block / 8] >> block % 8 & 1) != 0;
+        uint32_t region = used ? 0 : block - made->erased < made->erased_count ? 3 : 2;
+        state[36 + block / 4] |= (uint8_t)(region << block % 4 * 2);
+    }
     (void)made_record(made, MADE_HEAD, 2, false, state, sizeof state);
     put32(anchor + 8, MADE_BLOCK + 256 + 1);
     put32(anchor + 12, MADE_BLOCKS);
@@ -234,10 +265,14 @@ static void write_log(struct made *made)
     }
 }
 
-/* One frame of 20 bytes, and one of 30. */
+/* One frame of 20 bytes, in a group with the head, and one of 30. */
 static void write_frames(struct made *made)
 {
     uint32_t offset = 0;
+
+    if (made->frames_head[0] != 0) {
+        (void)made_record(made, MADE_FRAMES, 1, true, made->frames_head, sizeof made->frames_head);
+    }
 
     for (uint32_t length = 20; length <= 30; length += 10) {
         uint8_t payload[2 + 30];

@@ -20,7 +20,7 @@ enum { MADE_HEAD = 3, MADE_NEXT = 4, MADE_INNER = 5, MADE_LEAF = 6, MADE_OTHER =
 
 struct made_entry {
     uint32_t id;
-    uint8_t length, key[24];
+    uint8_t length, key[28];
     uint16_t body_length;
     uint8_t body[600];
 };
@@ -35,11 +35,14 @@ struct made {
     unsigned bound_key;             /* the entry whose key the second leaf has there; 0: its first one */
     uint32_t end[MADE_BLOCKS];      /* of each log: where the next group goes */
     uint16_t epoch;
+    uint32_t serial;                /* of the next node or block of frames */
+    uint8_t level_bits[2];          /* beside the level, in the heads of leaves and of the inner node */
+    uint8_t frames_head[9];         /* 'F', serial, volume; 0: none */
     /* CHECKPOINT */
     uint8_t level;
     bool clean;
     uint8_t bad_flags;
-    uint32_t id_limit, free, erased_groups, ahead, group_at, root;
+    uint32_t id_limit, erased, erased_count, group_at, root;
     uint16_t unclean;
     uint8_t bits[64];
 };

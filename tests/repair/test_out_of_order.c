@@ -144,19 +144,9 @@ static void look_at_all(void)
 static int mount_image(const struct made *made)
 {
     static uint8_t buffer[NF2_BUFFER_SIZE(MADE_PAGE)];
-    static struct nf2_flash driver = {
-        .read = chip_read,
-        .program = chip_program,
-        .erase = chip_erase,
-        .chip_size = MADE_BLOCKS * MADE_BLOCK,
-        .block_size = MADE_BLOCK,
-        .page_size = MADE_PAGE,
-        .program_unit = 1,
-        .read_unit = 1,
-        .read_page_us = 4,
-        .program_page_us = 400,
-        .erase_block_us = 45000,
-    };
+    static struct nf2_flash driver = {.read = chip_read, .program = chip_program, .erase = chip_erase,
+                                      .chip_size = MADE_BLOCKS * MADE_BLOCK, .block_size = MADE_BLOCK, .page_size = MADE_PAGE,
+                                      .program_unit = 1, .read_unit = 1, .read_page_us = 4, .program_page_us = 400, .erase_block_us = 45000};
     static struct nf2_config config = {.flash = &driver, .buffer = buffer, .buffer_size = sizeof buffer};
 
     memcpy(chip, made->bytes, sizeof chip);

@@ -43,7 +43,7 @@ static unsigned newest_anchor(const struct volume *volume, uint32_t *at)
     unsigned count = 0;
 
     for (uint32_t i = 0; i + ANCHOR < SUPERS * chip->block_size; i++) {
-        if (memcmp(bytes + i, "NF2F\2", 5) == 0) {
+        if (memcmp(bytes + i, "NF2F\3", 5) == 0) {
             count++;
             *at = get32(bytes + i + 20) > sequence ? i : *at;
             sequence = get32(bytes + *at + 20);

@@ -364,7 +364,6 @@ TEST(wear)
     static const uint8_t key[] = { 0, 5, 'W', 0, 0, 0, 0 };
     struct nf2_health health;
     struct volume volume;
-    uint32_t erases = 0;
     unsigned found = 0;
 
     volume_up(&volume, "tiny256k");
@@ -381,10 +380,9 @@ TEST(wear)
     }
     CHECK_EQ(nf2_mount(&volume.fs, &volume.config, 0), NF2_OK);
     CHECK_EQ(nf2_health(&volume.fs, &health), NF2_OK);
-    CHECK(nf2_block_state(&volume.fs, 20, &erases) >= 0);
     CHECK(found > 0);
-    CHECK_EQ(erases, health.erases_mean);
-    CHECK(health.erases_min == erases && health.erases_max == erases);
+    CHECK_EQ(health.erases_min, health.erases_mean);
+    CHECK_EQ(health.erases_max, health.erases_mean);
     volume_down(&volume, false);
 }
 

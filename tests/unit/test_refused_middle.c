@@ -11,7 +11,7 @@
 
 #define BLOCKS 256u
 #define BAD_MOST 15u            /* a sixteenth, less one for whatever else is tried */
-#define AVAILABLE 12u           /* blocks, when the write begins */
+#define AVAILABLE 8u            /* blocks, when the write begins */
 #define WRITTEN (8u * 4096u)
 #define BEFORE 6000u            /* bytes of the file in front */
 #define UNSYNCED 700u

@@ -16,7 +16,7 @@
 #define STATE_BYTES 120u
 #define STATE_NEXT 8u
 #define STATE_GROUP 14u
-#define STATE_CLEAN 28u
+#define STATE_FLAGS 27u         /* bit 0: left cleanly */
 #define GROUP_MOST 1000u
 
 /* The log as this test has written it. */
@@ -77,8 +77,8 @@ static void log_begin(struct log *log)
             length = (at + PAGE) / PAGE * PAGE + 2 - at;
         }
     }
-    CHECK(log->end < BLOCK / 4 && (log->state[STATE_CLEAN] & 1u) != 0);
-    log->state[STATE_CLEAN] = 0;
+    CHECK(log->end < BLOCK / 4 && (log->state[STATE_FLAGS] & 1u) != 0);
+    log->state[STATE_FLAGS] &= 0xFEu;
 }
 
 static void emit(struct log *log, const uint8_t *data, uint32_t length)
@@ -238,7 +238,7 @@ TEST(place_without_group)
         for (unsigned i = 0; i < sizeof places / sizeof places[0]; i++) {
             struct log log;
             log_begin(&log);
-            log.state[STATE_CLEAN] = (uint8_t)clean;
+            log.state[STATE_FLAGS] = (uint8_t)((log.state[STATE_FLAGS] & 0xFEu) | clean);
             checkpoint(&log, places[i]);
             refused(&log);
         }
@@ -258,7 +258,7 @@ TEST(waits)
         log_begin(&log);
         checkpoint(&log, 0);
         uint32_t at = group_put(&log, 'a', 100);
-        log.state[STATE_CLEAN] = (uint8_t)clean;
+        log.state[STATE_FLAGS] = (uint8_t)((log.state[STATE_FLAGS] & 0xFEu) | clean);
         checkpoint(&log, at);
         gives(&log, "a", 100);
     }

@@ -49,7 +49,7 @@ def dump(
     State, wear and owner of each block, and every record in it: of the volume's logs, of the tree,
     and of files that were appended to. Other data is shown as ranges of bytes. Owners are found by
     listing all directories and reading all files. Erases are counted from 0 after a format, as the
-    mean of a group of blocks. Of a volume that does not mount the blocks are
+    mean of a region of blocks. Of a volume that does not mount the blocks are
     shown without state, wear and owner.
 
     Exit codes: 0 done; 1 error, or the volume does not mount; 2 wrong usage.

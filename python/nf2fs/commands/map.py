@@ -33,7 +33,7 @@ def map_command(
 ) -> None:
     """Draw the chip's blocks and their wear.
 
-    The erases of a block are counted from 0 after a format, as the mean of a group of blocks. Those of
+    The erases of a block are counted from 0 after a format, as the mean of a region of blocks. Those of
     the format itself are in the total alone.
 
     Owners are found by listing all directories and reading all files. The page is one file, and a

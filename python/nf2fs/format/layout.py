@@ -10,7 +10,7 @@ from .. import layout, log_records, logs
 from ..logs import Entry, u16
 from . import records as said
 
-FORMAT = 2  # that this module knows
+FORMAT = 3  # that this module knows
 
 
 class Layout(layout.Layout):
@@ -38,13 +38,15 @@ class Layout(layout.Layout):
     def frame_pieces(self, block: int) -> tuple[str, dict, list[logs.Piece]] | None:
         """Records of a log, whose places are counted from the base."""
         for base, whose in sorted(self.frames.get(block, {}).items()):
-            found = [frame(piece, base) for piece in self.pieces(block)]
-            if found and isinstance(found[0], logs.Frame):
-                return whose, {"file": whose, "base": base}, found
+            found = self.pieces(block)
+            head = found[0] if found else None
+            if isinstance(head, Entry) and self._is_head(head, b"F", 9, 5):
+                frames = [frame(piece, base) for piece in found[1:]]
+                return whose, {"file": whose, "base": base}, [head, *frames]
         return None
 
     def _is_node_head(self, entry: Entry) -> bool:
-        return self._is_head(entry, b"N", 9, 5)
+        return self._is_head(entry, b"N", 13, 5)
 
     # ---- from the anchor to the tree ----
 

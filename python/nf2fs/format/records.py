@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .. import log_records
 from ..log_records import (
@@ -12,10 +12,13 @@ from ..log_records import (
 from ..logs import Entry, u16, u24, u32, varint
 
 ANCHOR, HEAD, CHECKPOINT = 1, 1, 2
-SUPER, ROOT, NODE = "super", "root", "node"
+SUPER, ROOT, NODE, FRAMES = "super", "root", "node", "frames"
 NAME_KEY, NAME_PART = 24, 20  # bytes of the key of a long name; of these the name's first ones
+RESTS = (NAME_KEY, NAME_KEY + 4)  # with keys of so many bytes the rest of a name is in front
 OPERATIONS = ("PUT", "DEL", "RANGE")
-CHILD_BODY = 12
+FIELDS_BODY, CHILD_BODY = 5, 12
+KEEP = 0x80  # of the level of a node: for snapshots
+WEAR_REGIONS = 32
 FRAME = 6  # the type of a record in a block of frames: place 2, data
 
 
@@ -68,19 +71,22 @@ class Body:
     text: str = ""
     pieces: tuple[Piece, ...] = ()
     rest: bytes = b""  # of a long name
-    counts: tuple[int, ...] = ()  # of WEAR: erases of all blocks of each group together
+    fields: tuple[tuple[int, bytes], ...] = ()  # tags and bytes; of an older content behind (5, b"")
+    counts: tuple[int, ...] = ()  # of WEAR: erases of each region as a whole
 
 
 def take_body(key: Key, data: bytes) -> Body:
-    if key.id == 0 and key.bytes[:1] == b"W" and len(data) == 96:
-        counts = tuple(u24(data, at) >> 3 for at in range(0, 96, 3))
-        text = f"its groups were erased {min(counts)} to {max(counts)} times"
+    if key.id == 0 and key.bytes[:1] == b"W" and len(data) == 1 + 3 * WEAR_REGIONS:
+        counts = tuple(u24(data, at) for at in range(1, len(data), 3))
+        text = f"{1 << (data[0] & 15)} blocks each, erased {min(counts)} to {max(counts)} times"
         return Body("WEAR", text, counts=counts)
     if key.id == 0 and key.bytes and data[:1] != bytes([CHILD_BODY]):
         return Body("NONE")
     rest = b""
-    if len(key.bytes) == NAME_KEY and data[0] != CHILD_BODY:
+    if len(key.bytes) in RESTS and data[0] != CHILD_BODY:
         rest, data = data[1 : 1 + data[0]], data[1 + data[0] :]
+    if key.id and data[0] == FIELDS_BODY:
+        return behind_fields(key, data, rest)
     kind = data[0]
     if kind == 1:
         return Body("DIR", f"directory {number(data)}", rest=rest)
@@ -98,6 +104,33 @@ def take_body(key: Key, data: bytes) -> Body:
     return Body(piece.kind, piece.text, (piece,))
 
 
+def take_fields(data: bytes) -> list[tuple[int, bytes]]:
+    """Tags and bytes."""
+    fields, at = [], 0
+    while at < len(data):
+        fields.append((data[at], data[at + 2 : at + 2 + data[at + 1]]))
+        at += 2 + data[at + 1]
+    if at > len(data):
+        raise IndexError
+    return fields
+
+
+def behind_fields(key: Key, data: bytes, rest: bytes) -> Body:
+    """The content that fields stand in front of."""
+    length = 2 + data[1]
+    if length >= len(data):
+        raise IndexError
+    fields = take_fields(data[2:length])
+    body = take_body(Key(key.id, b""), data[length:])  # the rest of a long name is not there
+    tags = ", ".join(f"{tag:#04x}" for tag, _ in fields) or "none since the content changed"
+    return replace(
+        body,
+        text=f"{body.text}; fields {tags}",
+        rest=rest,
+        fields=(*(fields or [(FIELDS_BODY, b"")]), *body.fields),
+    )
+
+
 def number(data: bytes) -> int:
     return Cursor(data, 1).take(4)
 
@@ -106,7 +139,9 @@ def key_text(key: Key, body: Body | None = None) -> str:
     """A name in a directory, a place in a file, or what the system keeps."""
     value = int.from_bytes(key.bytes[-4:], "big")
     if key.id == 0 and key.bytes:
-        word = {b"B": "bad block", b"O": "orphan: file", b"W": "window"}[key.bytes[:1]]
+        if key.bytes[:1] == b"W":
+            return f"wear of regions {value} to {value + WEAR_REGIONS - 1}"
+        word = {b"B": "bad block", b"O": "orphan: file"}[key.bytes[:1]]
         return f"{word} {value}"
     if body is not None and body.kind in ("DATA", "FRAMES", "ZEROS"):
         return f"file {key.id} at {value}"
@@ -123,6 +158,8 @@ def entry_said(name: str, key: Key, data: bytes, behind: str = "", **fields) -> 
     facts = {"key": key.as_json(), "body": body.kind, "body_bytes": data.hex()} | fields
     if body.counts:
         facts["counts"] = list(body.counts)
+    if body.fields:
+        facts["fields"] = [[tag, data.hex()] for tag, data in body.fields]
     return Said(name, ": ".join(filter(None, (key_text(key, body), body.text))) + behind, facts)
 
 
@@ -145,11 +182,15 @@ CHECKPOINT_BYTES = 120
 # Fields in their order; several numbers of one size are a list.
 STATE_FIELDS = (
     ("volume", 4, 1), ("id_limit", 4, 1), ("next", 2, 1), ("root", 2, 1), ("base_end", 2, 1),
-    ("group_place", 2, 1), ("unclean_mounts", 2, 1), ("bad", 2, 4),
-    ("level", 1, 1), ("bads", 1, 1), ("flags", 1, 4), ("erases", 4, 1), ("erased_groups", 4, 1), ("free", 2, 1),
-    ("window", 2, 1), ("erased_to", 2, 1), ("nodes", 1, 4), ("data", 1, 4), ("fresh", 1, 2), ("used_bits", 1, 64),
+    ("group_place", 2, 1), ("unclean_mounts", 2, 1), ("bad", 2, 4), ("level", 1, 1), ("flags", 1, 1),
+    ("serial", 4, 1), ("erases", 4, 1), ("regions", 1, 64), ("nodes", 1, 4), ("data", 1, 4), ("moves", 1, 4),
+    ("taken", 1, 5), ("geometry", 1, 1), ("spare", 1, 2),
 )  # fmt: skip
-FLAGS = ("clean", "next suspect", "leaky", "bad keys", "later windows erased", "window erased")
+FLAGS = (
+    "clean", "next suspect", "leaky", "bad keys",
+    "super block 0 failed", "super block 1 failed", "super block 2 failed",
+)  # fmt: skip
+REGION_STATES = "uvfe"  # in use, victim, free, free and erased: a letter for each region
 
 
 def _checkpoint(data: bytes) -> Said:
@@ -158,21 +199,25 @@ def _checkpoint(data: bytes) -> Said:
     for name, size, count in STATE_FIELDS:
         numbers = [cursor.take(size) for _ in range(count)]
         found[name] = numbers if count > 1 else numbers[0]
-    flags = [*found.pop("flags"), *found.pop("fresh")]
-    found["flags"] = [name for name, byte in zip(FLAGS, flags) if byte & 1]
-    found["bad"] = found["bad"][: found.pop("bads")]
-    found["used_bits"] = bytes(found["used_bits"]).hex()
-    runs = map(found.pop, ("nodes", "data"))
+    flags, geometry = found.pop("flags"), found.pop("geometry")
+    found.pop("spare")
+    found["flags"] = [name for bit, name in enumerate(FLAGS) if flags >> bit & 1]
+    found["bad"] = found["bad"][: found["level"] >> 4]
+    found["level"] &= 15
+    found["region_blocks"], found["region_shift"] = 1 << (geometry & 15), geometry >> 4
+    states = "".join(REGION_STATES[byte >> at & 3] for byte in found["regions"] for at in (0, 2, 4, 6))
+    found["regions"] = states
+    runs = map(found.pop, ("nodes", "data", "moves"))
     found["claims"] = [[run[0] | run[1] << 8, *run[2:]] for run in runs]
+    found["taken"] = found["taken"][: min(found["taken"][4], 4)]
     claims = [run[:2] for run in found["claims"] if run[1]]
     parts = [
         ", ".join(["in use"] * ("clean" not in found["flags"]) + found["flags"]),
         f"goes on in block {found['next']}",
         f"root {found['root']} of level {found['level']}",
-        f"{found['free']} blocks free",
+        f"regions of {found['region_blocks']} blocks: {states.count('f')} free, {states.count('e')} erased",
         f"{found['erases']} erases",
         f"{found['unclean_mounts']} unclean mounts",
-        f"window {found['window']}",
         f"ids from {found['id_limit']} on unused",
     ]
     if found["group_place"]:
@@ -202,6 +247,16 @@ def operations(data: bytes) -> list[Said]:
     return found
 
 
+def _volume(data: bytes) -> Said:
+    found = take_fields(data)
+    text = ", ".join(f"{tag:#04x}: {len(data)} bytes" for tag, data in found)
+    return Said(
+        "VOLUME",
+        f"fields {text}" if found else "no fields",
+        {"fields": [[tag, data.hex()] for tag, data in found]},
+    )
+
+
 def _group(data: bytes) -> Said:
     found = operations(data)
     fields = {"operations": [{"type": one.name} | one.fields for one in found]}
@@ -212,9 +267,21 @@ def _group(data: bytes) -> Said:
 
 
 def _node_head(data: bytes) -> Said:
-    fields = {"level": data[1], "block": u24(data, 2), "volume": u32(data, 5)}
-    kind = "leaf" if data[1] == 0 else f"inner node of level {data[1]}"
-    return Said("HEAD", f"{kind} in block {fields['block']}", fields)
+    fields = {
+        "level": data[1] & ~KEEP,
+        "block": u24(data, 2),
+        "volume": u32(data, 5),
+        "serial": u32(data, 9),
+        "keep": data[1] & KEEP != 0,
+    }
+    kind = "leaf" if fields["level"] == 0 else f"inner node of level {fields['level']}"
+    kept = ", kept" * fields["keep"]
+    return Said("HEAD", f"{kind} in block {fields['block']}, serial {fields['serial']}{kept}", fields)
+
+
+def _frames_head(data: bytes) -> Said:
+    fields = {"serial": u32(data, 1), "volume": u32(data, 5)}
+    return Said("HEAD", f"frames, serial {fields['serial']}", fields)
 
 
 def _put(data: bytes) -> Said:
@@ -244,15 +311,16 @@ def _rename(data: bytes) -> Said:
 
 READERS: dict[str, Readers] = {
     SUPER: {ANCHOR: (28, _anchor)},
-    ROOT: {CHECKPOINT: (CHECKPOINT_BYTES, _checkpoint), 4: (0, _group)},
+    ROOT: {CHECKPOINT: (CHECKPOINT_BYTES, _checkpoint), 3: (0, _volume), 4: (0, _group)},
     NODE: {
-        HEAD: (9, _node_head),
+        HEAD: (13, _node_head),
         2: (2, _put),
         3: (5, _put_over),
         4: (2, _delete),
         5: (9, _rename),
         6: (3, _add),
     },
+    FRAMES: {HEAD: (9, _frames_head)},
 }
 
 
