@@ -17,9 +17,11 @@
 /* Level of the root above 1,800 names of 242 bytes. */
 #define CORE_DEEP_LEVEL 2
 /*
- * The room of removed files is there again though less than half of each block was theirs: so many thirds of it. Where units are
- * programmed once, and one file of seven was removed, what moves takes more: half of it is there again.
+ * Up to this size of a chip the room of removed files is there again though less than half of each
+ * block was theirs. On larger ones a search may end before (DESIGN.md, "Open").
  */
+#define CORE_THIRDS_REGAINED (256u << 10)
+/* What must be there again of so many bytes, where each file of so many was removed. */
 #define CORE_REGAINED(size, unit, stride) ((stride) == 7 ? (size) / 2u : (size) / 3u * 2u)
 /* Pages read for each name of a path, at most. */
 #define CORE_PAGES_A_NAME 5u
