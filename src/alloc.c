@@ -124,8 +124,8 @@ bool nf2_alloc_holes_first(const nf2_t *fs)
 }
 
 /*
- * A single block that is not of a claim: a hole, or (`all`) one that was freed in this session. These
- * come last: a node and its successor would take turns in two of them, and wear them out.
+ * A single block that is not of a claim: a hole, or (`all`) one that was freed in this session.
+ * These come last: a node and its successor would take turns in two of them, and wear them out.
  */
 static uint32_t next_single(nf2_t *fs, bool all)
 {

@@ -77,7 +77,7 @@ static int begin_walk(nf2_t *fs)
 
     nf2_holes_forget(&fs->space.marked);
     if (walk->need <= NF2_NEED_NONE) { /* their regions may be emptied: the walk finds them */
-        fs->freed_count = 0;
+        nf2_freed_forget(fs);
     }
     NF2_TRY(NF2_BROKEN(NF2_FAULT_PIN_BEGIN) ? NF2_OK : nf2_walk_pin(fs));
     if (walk->counted && fs->group_busy == NF2_GROUP_NONE) {

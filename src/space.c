@@ -316,6 +316,11 @@ uint32_t nf2_freed_take(nf2_t *fs)
     return fs->freed_count > 0 ? fs->space.freed[--fs->freed_count] : NF2_NO_BLOCK;
 }
 
+void nf2_freed_forget(nf2_t *fs)
+{
+    fs->freed_count = 0;
+}
+
 void nf2_freed_purge(nf2_t *fs)
 {
     unsigned kept = 0;

@@ -76,8 +76,9 @@ bool nf2_space_bad_listed(const nf2_t *fs, uint32_t block);
 /* The block of a node or log that was replaced durably: free again in this session. */
 void nf2_space_freed(nf2_t *fs, uint32_t block);
 
-/* Takes one of these, NF2_NO_BLOCK if there is none; forgets those that lie in victims. */
+/* Takes one of these, NF2_NO_BLOCK if there is none; forgets them all, or those in victims. */
 uint32_t nf2_freed_take(nf2_t *fs);
+void nf2_freed_forget(nf2_t *fs);
 void nf2_freed_purge(nf2_t *fs);
 
 #endif

@@ -16,7 +16,7 @@
 /* Views of tree nodes: one for inner nodes, one for leaves; a larger buffer holds more of them. */
 #define NF2_VIEW_BYTES(slots) (16u + 2u * (slots))
 #define NF2_INNER_SLOTS 40u
-#define NF2_LEAF_SLOTS 88u
+#define NF2_LEAF_SLOTS 70u
 #define NF2_TREE_BUFFER_SIZE (NF2_VIEW_BYTES(NF2_INNER_SLOTS) + NF2_VIEW_BYTES(NF2_LEAF_SLOTS) + 3u)
 
 #define NF2_REGIONS_MAX 256u            /* regions of a volume: see region.h */
