@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#define GUARD 8u                /* bytes behind what is read, that must stay */
 #define TAGS_MAX 20u
 #define PATIENCE 4u             /* times the typical time */
 
@@ -18,7 +17,7 @@ struct selftest {
     const struct nf2_flash *flash;
     uint32_t begin, end;        /* of the volume on the chip */
     uint32_t base;              /* first large erase block in it */
-    uint8_t *data, *found;      /* a page; a page and GUARD bytes */
+    uint8_t *data, *found;      /* a page; a page and the guard */
     uint32_t last;              /* page that was looked at last */
     uint8_t salt;               /* of the pattern */
     bool patient, evicting;
@@ -105,7 +104,7 @@ static bool erase(struct selftest *test, uint32_t address, uint32_t length)
 static bool look(struct selftest *test, uint32_t address, uint32_t length, bool blank)
 {
     uint8_t *found = test->found;
-    for (uint32_t i = 0; i < length + GUARD; i++) {
+    for (uint32_t i = 0; i < length + NF2_SELFTEST_GUARD; i++) {
         found[i] = (uint8_t)~(blank || i >= length ? 0xFF : pattern(test, address + i));
     }
     uint8_t guard = found[length];
@@ -113,7 +112,7 @@ static bool look(struct selftest *test, uint32_t address, uint32_t length, bool 
     if (!read_raw(test, address, found, length)) {
         return false;
     }
-    for (uint32_t i = length; i < length + GUARD; i++) {
+    for (uint32_t i = length; i < length + NF2_SELFTEST_GUARD; i++) {
         if (found[i] != guard) {
             return fail(test, NF2_SELFTEST_OVERRUN, address);
         }
@@ -371,7 +370,7 @@ static bool begin(struct selftest *test, const struct nf2_config *config)
     const struct nf2_flash *flash = config->flash;
     if (flash == NULL || flash->read == NULL || flash->program == NULL || flash->erase == NULL
         || !sizes_fit(flash) || config->buffer == NULL
-        || config->buffer_size < NF2_BUFFER_SIZE(flash->page_size)) {
+        || config->buffer_size < NF2_SELFTEST_BUFFER_SIZE(flash->page_size)) {
         return false;
     }
     if (config->offset % flash->block_size != 0 || config->offset >= flash->chip_size

@@ -21,9 +21,19 @@
 extern "C" {
 #endif
 
+/*
+ * Bytes that the selftest needs in `config.buffer`: with pages of 512 bytes a few more than
+ * NF2_BUFFER_SIZE, with pages of 256 the same.
+ */
+#define NF2_SELFTEST_GUARD 8u   /* bytes behind what is read, that must stay */
+#define NF2_SELFTEST_PAGES(page_size) (2u * (page_size) + NF2_SELFTEST_GUARD)
+#define NF2_SELFTEST_BUFFER_SIZE(page_size)                                                        \
+    (NF2_SELFTEST_PAGES(page_size) > NF2_BUFFER_SIZE(page_size) ? NF2_SELFTEST_PAGES(page_size)    \
+                                                                : NF2_BUFFER_SIZE(page_size))
+
 enum nf2_selftest_fault {
     NF2_SELFTEST_GOOD = 0,
-    /* sizes that no volume can have, or a buffer below NF2_BUFFER_SIZE */
+    /* sizes that no volume can have, or a buffer below NF2_SELFTEST_BUFFER_SIZE */
     NF2_SELFTEST_GEOMETRY,
     NF2_SELFTEST_DRIVER_ERROR,  /* a function returned an error: `value` */
     NF2_SELFTEST_NO_READ,       /* `read` leaves the memory as it was */

@@ -239,7 +239,7 @@ static struct nf2_flash driver_of(enum mistake mistake)
 /* This driver does not know that a chip takes no program right after it was powered up. */
 #define POWER_UP_NS 10000000u
 
-static uint8_t buffer[NF2_BUFFER_SIZE(512u)];
+static uint8_t buffer[NF2_SELFTEST_BUFFER_SIZE(512u)];
 
 /* On a blank chip, and on one that was written before. */
 static void judge(enum mistake mistake, bool dirty, enum nf2_selftest_fault expected)
@@ -313,8 +313,10 @@ TEST(sizes)
     config.size = 16u * 4096u;
     CHECK_EQ(nf2_selftest(&config, NULL), NF2_SELFTEST_GEOMETRY);
     config.size = 0;
-    config.buffer_size = 100;
-    CHECK_EQ(nf2_selftest(&config, NULL), NF2_SELFTEST_GEOMETRY);
+    for (flash.page_size = 256; flash.page_size <= 512; flash.page_size *= 2) {
+        config.buffer_size = NF2_SELFTEST_BUFFER_SIZE(flash.page_size) - 1u;
+        CHECK_EQ(nf2_selftest(&config, NULL), NF2_SELFTEST_GEOMETRY);
+    }
 }
 
 /*

@@ -14,7 +14,8 @@ static struct spi_board board;
 static struct spinor chip;
 static nf2_t fs;
 static nf2_file_t file;
-static uint8_t volume_buffer[NF2_BUFFER_SIZE(512u)], file_buffer[512], content[40000], found[40000];
+static uint8_t volume_buffer[NF2_SELFTEST_BUFFER_SIZE(512u)], file_buffer[512], content[40000];
+static uint8_t found[40000];
 
 static void open_board(const struct spi_chip_kind *kind, uint8_t lines)
 {
