@@ -79,7 +79,7 @@ static int begin_walk(nf2_t *fs)
     if (walk->need <= NF2_NEED_NONE) { /* their regions may be emptied: the walk finds them */
         nf2_freed_forget(fs);
     }
-    NF2_TRY(NF2_BROKEN(NF2_FAULT_PIN_BEGIN) ? NF2_OK : nf2_walk_pin(fs));
+    NF2_TRY(nf2_walk_pin(fs)); /* what could not be emptied is not chosen */
     if (walk->counted && fs->group_busy == NF2_GROUP_NONE) {
         NF2_TRY(nf2_wear_look(fs, &choice));
         nf2_victims_choose(fs, true, &choice);
