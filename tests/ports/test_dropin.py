@@ -555,6 +555,7 @@ static void cs_high(void) { spi_chip_select(sim, false); }
 static void spi_write(const uint8_t *data, uint32_t n) { while (n-- > 0) { (void)spi_chip_exchange(sim, *data++, 1); } }
 static void spi_read(uint8_t *data, uint32_t n) { while (n-- > 0) { *data++ = spi_chip_exchange(sim, 0, 1); } }
 static void delay_us(uint32_t us) { spi_chip_wait(sim, (uint64_t)us * 1000u); }
+static void delay_ms(uint32_t ms) { delay_us(ms * 1000u); }
 """
 
 
