@@ -285,8 +285,8 @@ def listed(built, kind):
 
 
 def test_platformio(built, tmp_path):
-    """What library.json says compiles and links, for a board that is neither an ESP32 nor an RP2040. (PlatformIO itself needs its own
-    registry and is not run. test_arduino.py compiles the same files for those two.)"""
+    """What library.json says compiles and links, for a board that is neither an ESP32 nor an RP2040. (test_platformio.py runs
+    PlatformIO itself; test_arduino.py compiles the same files for those two.)"""
     manifest = json.loads((ROOT / "library.json").read_text())
     build = manifest["build"]
     assert manifest["version"] == version()
