@@ -57,6 +57,7 @@ struct record {
     struct record_extra extras[RECORD_EXTRAS_MAX];
     uint32_t extra_count;
     uint32_t wear_least[RECORD_LEAST_MAX], wear_least_count;     /* erases of the least worn blocks, ascending, where wear is looked at */
+    uint32_t wear_first[RECORD_LEAST_MAX], wear_first_count;     /* erases of the chip's first blocks: file systems that have fixed blocks have them there */
 
     uint64_t overwrites;                /* of a workload that goes from front to back: how many there were */
     uint64_t operations;

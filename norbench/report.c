@@ -145,14 +145,25 @@ static void put_set(const char *key, struct series_set *set)
     printf("}, ");
 }
 
+static void put_list(const char *key, const uint32_t *values, uint32_t count)
+{
+    if (count == 0) {
+        return;
+    }
+    printf("\"%s\": [", key);
+    for (uint32_t i = 0; i < count; i++) {
+        printf("%s%" PRIu32, i == 0 ? "" : ", ", values[i]);
+    }
+    printf("], ");
+}
+
 static void put_own(struct record *record)
 {
     for (uint32_t i = 0; i < record->extra_count; i++) {
         printf("\"%s\": %.10g, ", record->extras[i].key, record->extras[i].value);
     }
-    for (uint32_t i = 0; i < record->wear_least_count; i++) {
-        printf("%s%" PRIu32 "%s", i == 0 ? "\"wear_least\": [" : ", ", record->wear_least[i], i + 1 == record->wear_least_count ? "], " : "");
-    }
+    put_list("wear_least", record->wear_least, record->wear_least_count);
+    put_list("wear_first", record->wear_first, record->wear_first_count);
     put_set("calls", &record->calls);
     put_set("steps", &record->steps);
     if (record->amplification != 0) {
