@@ -164,6 +164,10 @@ static void put_own(struct record *record)
     }
     put_list("wear_least", record->wear_least, record->wear_least_count);
     put_list("wear_first", record->wear_first, record->wear_first_count);
+    for (uint32_t i = 0; i < record->retired_count; i++) {
+        const struct record_retired *at = &record->retired[i];
+        printf("%s[%" PRIu64 ", %" PRIu32 "]%s", i == 0 ? "\"retired\": [" : ", ", at->bytes, at->blocks, i + 1 == record->retired_count ? "], " : "");
+    }
     put_set("calls", &record->calls);
     put_set("steps", &record->steps);
     if (record->amplification != 0) {
@@ -187,9 +191,25 @@ static void put_map(const struct vflash *chip, const char *key, uint32_t (*of_pa
     printf("], ");
 }
 
+/* How many accesses had how many bytes: the key is the power of two that they do not pass. */
+static void put_sizes(const char *key, const uint64_t *sizes)
+{
+    const char *separator = "";
+    printf("\"%s\": {", key);
+    for (uint32_t i = 0; i < TAP_SIZES; i++) {
+        if (sizes[i] != 0) {
+            printf("%s\"%u\": %" PRIu64, separator, 1u << i, sizes[i]);
+            separator = ", ";
+        }
+    }
+    printf("}, ");
+}
+
 static void put_maps(const struct bench *bench)
 {
     if (bench->maps) {
+        put_sizes("read_sizes", bench->tap.read_sizes);
+        put_sizes("program_sizes", bench->tap.program_sizes);
         put_map(bench->chip, "block_erases", NULL);
         put_map(bench->chip, "block_programs", vflash_page_programs);
         put_map(bench->chip, "block_reads", vflash_page_reads);
