@@ -79,12 +79,12 @@ def test_sizes_of_accesses_are_counted():
 @needs_program
 def test_curves_print_and_plot(norbench, tmp_path):
     rows = tmp_path / "rows.jsonl"
-    arguments = ("curves", "small,random", "--fs", "nf2fs,native", "--chip", "w25q256/4M", "--directory", tmp_path, "--rows", rows)
+    arguments = ("curves", "small,files", "--fs", "nf2fs,native", "--chip", "w25q256/4M", "--directory", tmp_path, "--rows", rows)
     code, text, _ = norbench(*arguments)
     assert "1024 B" in text and "20 KB" in text and code == 0
     kept = len(rows.read_text().splitlines())
     assert norbench(*arguments)[1] == text and len(rows.read_text().splitlines()) == kept == 6
-    for name in ("curve-small.svg", "curve-small-2.svg", "curve-random.svg", "curve-random-2.svg"):
+    for name in ("curve-small.svg", "curve-small-2.svg", "curve-files.svg", "curve-files-2.svg"):
         assert "NF2FS" in "".join(ElementTree.fromstring((tmp_path / name).read_text()).itertext())
 
 
@@ -115,3 +115,24 @@ def test_an_axis_begins_at_zero_or_says_that_it_is_logarithmic(tmp_path):
         path = plots.curve(tmp_path / f"{most}.svg", "T", "x", "ms", {"nf2fs": [(1, 1), (2, most)]})
         assert ("logarithmic" in path.read_text()) is said
     assert plots.curve(tmp_path / "none.svg", "T", "x", "ms", {"nf2fs": [(1, 1)]}) is None
+
+
+# ---- power cuts in a script that is named ----
+
+def needs_cuts():
+    if CELL is None or not bench.find_program().parent.parent.joinpath("tests", "peer_cuts").is_file():
+        pytest.skip("peer_cuts is not built")
+
+
+def test_an_archive_of_logs_is_cut(norbench, tmp_path):
+    needs_cuts()
+    rows = tmp_path / "rows.jsonl"
+    code, text, _ = norbench("cuts", "--out", rows, "--fs", "nf2fs", "--script", "archive", "--cuts", 10, "--jobs", 1)
+    found = bench.read_rows(rows)
+    assert code == 0 and "nf2fs" in text and found and all(row["scripts"] == 1 and row["cuts"] > 0 and row["any"] == 0 and not row["stopped"] for row in found)
+
+
+def test_an_unknown_script_lists_the_others(norbench, tmp_path):
+    needs_cuts()
+    code, _, err = norbench("cuts", "--out", tmp_path / "rows.jsonl", "--script", "nonsense")
+    assert code == 1 and "no script is named nonsense" in err and "archive" in err
