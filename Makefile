@@ -36,6 +36,7 @@ help:
 	@echo "make rust-figures  the tables of docs/guide/rust.md, measured anew"
 	@echo "make extras   what \`nf2 mount', \`nf2 import' and the documentation site need beyond that"
 	@echo "make man      manual pages of the commands: $(BUILD)/man"
+	@echo "make pages    two pages for a browser, to look into images and to cut the power of a chip: $(BUILD)/pages"
 	@echo "make site     the documentation as a site: $(BUILD)/site"
 	@echo "make test     all tests: C tests with sanitizers, benchmark against its reference, Python tests; with COMPLETE=1 it fails"
 	@echo "              if any is left out"
@@ -146,7 +147,16 @@ man: $(VENV)/ready
 # The pages of docs/, as mkdocs.yml orders them; tests/python/test_site.py runs what they show.
 site: $(VENV)/extras
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict --site-dir "$(BUILD)/site"
+	@$(MAKE) pages PAGES="$(BUILD)/site/browser" || echo "make: the site is without the pages of guide/browser" >&2
 	@echo "The site is in $(BUILD)/site: open index.html; to search in it too, run $(BIN)/python -m http.server --directory $(BUILD)/site"
+
+# Two pages that have the file system inside, as WebAssembly: docs/guide/browser.md.
+PAGES ?= $(BUILD)/pages
+.PHONY: pages
+pages: tools
+	@test -e "$(RELEASE)/python/nf2.wasm" || { echo "make pages: needs clang, lld and wasi-libc (Debian: clang lld wasi-libc libclang-rt-dev-wasm32)" >&2; exit 1; }
+	@$(BIN)/python -m nf2fs.browser "$(RELEASE)/python/nf2.wasm" "$(PAGES)"
+	@echo "The pages are in $(PAGES): open image.html or chip.html"
 
 lib: $(VENV)/ready
 	$(CMAKE) -S . -B "$(BUILD)/lib" -DCMAKE_BUILD_TYPE=Release -DNF2FS_HOST=OFF

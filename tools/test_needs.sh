@@ -21,6 +21,7 @@ cargo: command -v cargo
 binutils: command -v nm
 cpio: command -v cpio
 qemu-user: command -v qemu-arm
+clang lld wasi-libc libclang-rt-dev-wasm32: echo 'int main(void) { return 0; }' | clang --target=wasm32-wasi -o /dev/null -x c -
 END
 }
 

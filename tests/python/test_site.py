@@ -15,7 +15,7 @@ import pytest
 from site_blocks import Block, blocks, commands, matches, run_page
 from test_mount import unavailable
 
-from nf2fs import native
+from nf2fs import browser, native
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "docs" / "index.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
@@ -53,6 +53,7 @@ def present():
     found = {
         "fuse": unavailable() is None,
         "littlefs": importlib.util.find_spec("littlefs") is not None,
+        "wasm": browser.find_module() is not None,
     }
     return {name for name, is_there in found.items() if is_there}
 
