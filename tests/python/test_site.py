@@ -3,6 +3,7 @@
 guide do what it says.
 """
 
+import html
 import importlib.util
 import os
 import re
@@ -105,6 +106,7 @@ def test_the_site_is_built_and_needs_no_network(tmp_path):
         assert not re.search(
             r'<(?:script|img|link)[^>]+(?:src|href)="https?://(?!squidfunk)', text
         ), name
+        assert not re.search(r"requires=|```", html.unescape(text)), name  # a block that is none
     if CHROMIUM is None:
         pytest.skip("built; Chromium is missing (Debian: chromium) to look at the calculator")
     page = tmp_path / "site" / "guide" / "lifetime" / "index.html"

@@ -164,7 +164,7 @@ function fill(list, path, children) {
 
 function note(item, text) {
   const made = element("span", null, text, { class: "size" });
-  if (item.state !== 0) element("span", made, ` ${item.stateText}`, { class: "bad" });
+  if (item.state !== 0) element("span", made, ` ${item.stateText}`, { class: item.state === 1 ? "warn" : "bad" });
   return made;
 }
 
