@@ -143,6 +143,8 @@ void nf2h_dir_drop(nf2h_dir *dir);
 
 int nf2h_file_open(nf2h_image *image, const char *path, int flags, nf2h_file **out);
 int nf2h_file_close(nf2h_file *file);
+/* Closes without a sync: nf2_discard. */
+int nf2h_file_discard(nf2h_file *file);
 /* Frees a handle without closing it: for handles whose volume is no longer mounted. */
 void nf2h_file_drop(nf2h_file *file);
 int nf2h_file_read(nf2h_file *file, void *data, uint32_t length);
