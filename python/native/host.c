@@ -277,6 +277,13 @@ int nf2h_file_close(nf2h_file *file)
     return result;
 }
 
+int nf2h_file_discard(nf2h_file *file)
+{
+    int result = nf2_discard(&file->image->fs, &file->file);
+    free(file);
+    return result;
+}
+
 void nf2h_file_drop(nf2h_file *file)
 {
     free(file);

@@ -678,6 +678,14 @@ class FileHandle:
             if handle is not None:
                 self.image._run(self.c.nf2h_file_close, handle, path=self.path)
 
+    def discard(self) -> None:
+        """Closes without a sync: what was not synced is given up."""
+        with self.image.lock:
+            self.image._open_handle()
+            handle, self.handle = self.handle, None
+            if handle is not None:
+                self.image._run(self.c.nf2h_file_discard, handle, path=self.path)
+
     def drop(self) -> None:
         with self.image.lock:
             handle, self.handle = self.handle, None

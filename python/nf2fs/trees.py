@@ -12,6 +12,7 @@ import posixpath
 import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from . import interrupts
@@ -19,7 +20,7 @@ from .devices import open_memory
 from .errors import CORRUPT, INVAL, IO, NAMETOOLONG, NOSPC, NOTDIR, NF2Error
 from .files import hold, kind_name, refuse_special, sweep_parts
 from .native import decode, encode_path
-from .volume import COPY_SIZE, DEPTH_MAX, Volume
+from .volume import COPY_SIZE, DEPTH_MAX, RawFile, Volume
 
 NAME_MAX = 255
 PART = ".nf2-part-"  # begins the name of a file that is being written
@@ -143,12 +144,24 @@ def run_put(volume: Volume, plan: Plan, advance: Advance = lambda size: None) ->
 
 def _put_file(volume: Volume, source: str, target: str, advance: Advance) -> None:
     with open(source, "rb") as data:
-        file = volume.open(target, "wb", buffering=0)
-        while piece := data.read(COPY_SIZE):
-            file.write(piece)
-            advance(len(piece))
-            interrupts.check()
+        with replacing(volume, target) as file:
+            while piece := data.read(COPY_SIZE):
+                file.write(piece)
+                advance(len(piece))
+                interrupts.check()
+
+
+@contextmanager
+def replacing(volume: Volume, path: str) -> Iterator[RawFile]:
+    """A file that is written from its beginning; an exception leaves what was there."""
+    file = volume.open(path, "wb", buffering=0)
+    try:
+        yield file
         file.close()
+    except BaseException:
+        with suppress(NF2Error):
+            file.discard()
+        raise
 
 
 # ---- from the volume to the host ----

@@ -174,6 +174,18 @@ class RawFile(io.RawIOBase):
                 if self._handle.handle is not None:
                     self._handle.close()
 
+    def discard(self) -> None:
+        """Closes the file and gives up what was not synced: it is as it was at its last sync."""
+        with self._guard:
+            if self.closed:
+                return
+            try:
+                super().close()
+            finally:
+                self._volume._files.discard(self)
+                if self._handle.handle is not None:
+                    self._handle.discard()
+
     def __del__(self) -> None:
         """Nothing: the volume closes its files. A file that a signal kept from being used must not
         be synced."""
