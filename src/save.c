@@ -8,10 +8,11 @@
 #include "commit.h"
 #include "load.h"
 #include "lock.h"
+#include "save.h"
 #include "writing.h"
 
 /* Does the file hold just this? One that cannot be read does not. */
-static NF2_APART bool same(nf2_t *fs, nf2_file_t *file, const uint8_t *data, uint32_t length)
+static NF2_APART bool same_content(nf2_t *fs, nf2_file_t *file, const uint8_t *data, uint32_t length)
 {
     uint8_t bytes[32];
 
@@ -29,16 +30,20 @@ static NF2_APART bool same(nf2_t *fs, nf2_file_t *file, const uint8_t *data, uin
     return true;
 }
 
+static void put_in_buffer(nf2_file_t *file, const uint8_t *data, uint32_t at, uint32_t length)
+{
+    file->buffer = (uint8_t *)(uintptr_t)data; /* it is only read */
+    file->buffer_at = at;
+    file->buffered = (uint16_t)length;
+    file->size = at + length;
+    file->dirty = true;
+}
+
 /* All of the content goes to the chip, from where it lies in memory. */
 static NF2_APART int put_data(nf2_t *fs, nf2_file_t *file, const uint8_t *data, uint32_t length)
 {
     for (uint32_t at = 0; at < length; at = file->size) {
-        uint32_t n = nf2_min(length - at, 0x8000u);
-        file->buffer = (uint8_t *)(uintptr_t)(data + at); /* it is only read */
-        file->buffer_at = at;
-        file->buffered = (uint16_t)n;
-        file->size = at + n;
-        file->dirty = true;
+        put_in_buffer(file, data + at, at, nf2_min(length - at, 0x8000u));
         NF2_TRY(nf2_data_flush(fs, file));
     }
     return NF2_OK;
@@ -77,49 +82,61 @@ static int commit_long(nf2_t *fs, nf2_file_t *file, const char *path)
     return put_long(fs, file, path);
 }
 
-/* Behind the look at what was there. The handle is in the list: so walks know what it holds. */
-static int replace(nf2_t *fs, nf2_file_t *file, const char *path, const uint8_t *data,
-                   uint32_t length)
+/*
+ * Behind the look at what was there. What the handle holds is committed as in a sync; a long name
+ * is made before that.
+ */
+static int replace_whole(nf2_t *fs, nf2_file_t *file, const char *path, const struct nf2_saved *saved)
 {
     bool is_new = file->kind == 0, long_name = is_new && nf2_key_has_rest(&file->key);
 
     file->size = 0;
     file->fresh = file->changed = true;
     file->created = is_new && !long_name;
-    NF2_TRY(nf2_data_prepare(fs, file, 0, length));
-    if (long_name || length > nf2_inline_max(file)) {
-        NF2_TRY(put_data(fs, file, data, length));
-    } else {
-        file->buffer = (uint8_t *)(uintptr_t)data;
-        file->buffered = (uint16_t)length;
-        file->size = length;
-        file->dirty = true;
+    NF2_TRY(nf2_data_prepare(fs, file, 0, saved->length));
+    if (long_name || saved->length > NF2_LOG_PAGE) {
+        NF2_TRY(put_data(fs, file, saved->data, saved->length));
+    } else {                    /* that may fit in the entry */
+        put_in_buffer(file, saved->data, 0, saved->length);
     }
-    return nf2_group_end(fs, long_name ? commit_long(fs, file, path) : nf2_commit(fs, file));
+    if (long_name) {
+        NF2_TRY(nf2_group_end(fs, commit_long(fs, file, path)));
+        (void)nf2_committed(fs, file);
+        NF2_TRY(nf2_content_load(fs, file));
+        file->flags |= NF2_TIME_DUE;
+    }
+    return saved->way != NULL ? saved->way->commit(fs, file) : fs->writing->commit(fs, file);
 }
 
-static int do_save(nf2_t *fs, const char *path, const uint8_t *data, uint32_t length)
+int nf2_save_by(nf2_t *fs, nf2_file_t *file, const char *path, const struct nf2_saved *saved)
 {
-    nf2_file_t file;
-
-    if ((data == NULL && length > 0) || length > NF2_FILE_MAX) {
+    if ((saved->data == NULL && saved->length > 0) || saved->length > NF2_FILE_MAX) {
         return NF2_ERR_INVAL;
     }
     if (fs->read_only) {
         return NF2_ERR_ROFS;
     }
-    int there = nf2_load_find(fs, path, true, &file);
+    int there = nf2_load_find(fs, path, true, file);
     NF2_TRY(there);
-    if (there > 0 && same(fs, &file, data, length)) {
-        return NF2_OK;
+    if (there > 0 && same_content(fs, file, saved->data, saved->length)) {
+        return 1;
     }
-    file.flags = NF2_O_WRONLY;
-    file.link = fs->files;
-    fs->files = &file;
-    int result = replace(fs, &file, path, data, length);
-    nf2_file_end(fs, &file);
-    fs->files = file.link;
+    file->flags = NF2_O_WRONLY;
+    file->link = fs->files;     /* so walks know what it holds */
+    fs->files = file;
+    int result = replace_whole(fs, file, path, saved);
+    fs->writing->end(fs, file);
+    fs->files = file->link;
     fs->moves++;
+    return result < 0 ? result : NF2_OK;
+}
+
+static int do_save(nf2_t *fs, const char *path, const void *data, uint32_t length)
+{
+    nf2_file_t file;
+    struct nf2_saved saved = {data, length, NULL};
+
+    int result = nf2_save_by(fs, &file, path, &saved);
     return result < 0 ? result : NF2_OK;
 }
 

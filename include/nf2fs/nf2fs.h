@@ -162,6 +162,12 @@ struct nf2_config {
      */
     uint32_t (*now_us)(void *context);
     void *clock_context;
+
+    /*
+     * Optional: seconds since 1970-01-01 UTC, 0 while they are not known. nf2_keep_times asks for
+     * it, and nothing else does. It gets `clock_context`, too.
+     */
+    uint64_t (*time_s)(void *context);
 };
 
 /* 256 bytes to read into, a page to write from, and views of the tree (nf2fs/private.h). */
@@ -558,6 +564,8 @@ int nf2_save(nf2_t *fs, const char *path, const void *data, uint32_t length);
  * Errors: NOENT, NOTDIR, ISDIR, FBIG.
  */
 int32_t nf2_load(nf2_t *fs, const char *path, void *data, uint32_t room);
+
+#include "nf2fs/attributes.h"
 
 #ifdef __cplusplus
 }

@@ -209,7 +209,9 @@ static void apply_save(struct model *model, const struct call *call)
     place.node->durable = DURABLE_YES;
     place.node->changed = model->tick;
     bytes_resize(&place.node->synced, (uint32_t)call->number);
-    call_data(place.node->synced.data, (uint32_t)call->number, call->extra);
+    if (call->number > 0) {
+        call_data(place.node->synced.data, (uint32_t)call->number, call->extra);
+    }
 }
 
 /* ---- names --------------------------------------------------------------------------------------- */

@@ -496,7 +496,7 @@ static bool do_load(struct rig *rig, const struct call *call, int32_t *answer)
     if (has_failed(rig) || !node || got > call->number) {
         return true;            /* the answer is judged */
     }
-    if (got == node->synced.size && memcmp(data, node->synced.data, got) != 0) {
+    if (got > 0 && got == node->synced.size && memcmp(data, node->synced.data, got) != 0) {
         return wrong(rig, "nf2_load: other content: %.100s", call->path);
     }
     for (uint32_t i = got; i < call->number; i++) {
