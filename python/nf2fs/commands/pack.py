@@ -11,6 +11,7 @@ import typer
 
 from .. import pack as packing
 from .. import pack_manifest, show
+from ._copying import PreserveOption
 from ._packing import lines, rule, smallest_needs_chip
 from .app import JsonOption, app, note, print_json, say, size_option
 
@@ -48,6 +49,7 @@ def pack(
             "--free", metavar="SIZE", help="Leave this much for more file data: 65536, 64K, 2M."
         ),
     ] = "0",
+    preserve: PreserveOption = False,
     depfile: Annotated[
         Optional[str],
         typer.Option(
@@ -61,8 +63,8 @@ def pack(
 ) -> None:
     """Make an image from a directory.
 
-    The same input gives the same bytes: no times, owners or random numbers go into the image. It is
-    written as a whole or not at all. A manifest names the chip and one or more partitions, each
+    The same input gives the same bytes: no owners or random numbers go into the image, and times and
+    permissions only with --preserve. It is written as a whole or not at all. A manifest names the chip and one or more partitions, each
     with a directory, single files, the space to leave free, or raw bytes.
     """
     left_free = size_option(free, "--free")
@@ -77,6 +79,8 @@ def pack(
     else:
         smallest_needs_chip(smallest, chip)
         manifest = pack_manifest.manifest_of(source, chip, smallest, left_free)
+    for partition in manifest.partitions:
+        partition.tree.preserve = preserve
     done = packing.pack(manifest, image, force=force)
     if depfile is not None:
         with open(depfile, "w", encoding="utf-8", errors="surrogateescape") as file:
