@@ -563,6 +563,16 @@ void bench_progress(struct bench *bench, double done, double all)
     }
 }
 
+void bench_step_begin(struct bench *bench)
+{
+    record_step_begin(&bench->record);
+}
+
+void bench_step_end(struct bench *bench, const char *format, uint32_t number)
+{
+    record_step_numbered(&bench->record, format, number);
+}
+
 void bench_put(struct bench *bench, const char *path, uint32_t size, uint32_t piece)
 {
     struct bench_file file = bench_open(bench, path, VFS_WRITE | VFS_CREATE | VFS_TRUNC);

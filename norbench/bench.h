@@ -122,6 +122,10 @@ void bench_operation(struct bench *bench);
 /* Idle time now, if the file system uses any. Whether it says that work is left. */
 bool bench_idle(struct bench *bench, uint32_t budget_us);
 
+/* Around an operation of several calls: the row has what it came to, by the name that the format gives with the number. */
+void bench_step_begin(struct bench *bench);
+void bench_step_end(struct bench *bench, const char *format, uint32_t number);
+
 /* A line about how far a long run is, where it was asked for. */
 void bench_progress(struct bench *bench, double done, double all);
 

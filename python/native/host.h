@@ -132,6 +132,15 @@ int nf2h_mkdir(nf2h_image *image, const char *path);
 int nf2h_remove(nf2h_image *image, const char *path);
 int nf2h_rename(nf2h_image *image, const char *from, const char *to);
 
+/*
+ * Attributes, as in nf2fs/attributes.h. The length, which may be more than `room`; how many there
+ * are; without `data` (NULL) the attribute is removed.
+ */
+int nf2h_getattr(nf2h_image *image, const char *path, unsigned id, void *data, uint32_t room);
+int nf2h_listattr(nf2h_image *image, const char *path, uint8_t *ids, uint32_t room);
+int nf2h_setattr(nf2h_image *image, const char *path, const uint8_t *ids, const uint8_t *lengths,
+                 const void *const *data, uint32_t count);
+
 int nf2h_dir_open(nf2h_image *image, const char *path, nf2h_dir **out);
 /* 1 with an entry (`name`: 256 bytes; `out` as nf2h_stat), 0 at the end. */
 int nf2h_dir_read(nf2h_dir *dir, char *name, uint64_t out[2]);

@@ -13,6 +13,7 @@ import typer
 from .. import files, native, pack_manifest, partition_tables, show
 from .. import pack as packing
 from ..errors import INVAL, NF2Error
+from ._copying import PreserveOption
 from ._packing import lines, rule, smallest_needs_chip
 from .app import JsonOption, app, note, print_json, say, size_option
 
@@ -67,6 +68,7 @@ def pack(
             help="With --layout: the partition. Without it: the only one that may hold files.",
         ),
     ] = None,
+    preserve: PreserveOption = False,
     depfile: Annotated[
         Optional[str],
         typer.Option(
@@ -80,8 +82,8 @@ def pack(
 ) -> None:
     """Make an image from a directory.
 
-    The same input gives the same bytes: no times, owners or random numbers go into the image. It is
-    written as a whole or not at all. A manifest names the chip and one or more partitions, each
+    The same input gives the same bytes: no owners or random numbers go into the image, and times and
+    permissions only with --preserve. It is written as a whole or not at all. A manifest names the chip and one or more partitions, each
     with a directory, single files, the space to leave free, or raw bytes.
 
     With --layout the place and the size come from a partition table. The image of a directory is then that of the
@@ -114,6 +116,8 @@ def pack(
             manifest = pack_manifest.manifest_of(source, chip, smallest, left_free)
         if layout is not None:
             manifest.made_of.add(layout)
+        for part in manifest.partitions:
+            part.tree.preserve = preserve
         done = packing.pack(manifest, image, force=force)
     if depfile is not None:
         with open(depfile, "w", encoding="utf-8", errors="surrogateescape") as file:
