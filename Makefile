@@ -113,7 +113,17 @@ man: $(VENV)/ready
 #: use: the documentation as a site: BUILD/site
 site: $(VENV)/extras
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict --site-dir "$(BUILD)/site"
+	@$(MAKE) pages PAGES="$(BUILD)/site/browser" || echo "make: the site is without the pages of guide/browser" >&2
 	@echo "The site is in $(BUILD)/site: open index.html; to search in it too, run $(BIN)/python -m http.server --directory $(BUILD)/site"
+
+# They have the file system inside, as WebAssembly: docs/guide/browser.md.
+PAGES ?= $(BUILD)/pages
+#: use: two pages for a browser, to look into images and to cut the power of a chip: BUILD/pages
+.PHONY: pages
+pages: tools
+	@test -e "$(RELEASE)/python/nf2.wasm" || { echo "make pages: needs clang, lld and wasi-libc (Debian: clang lld wasi-libc libclang-rt-dev-wasm32)" >&2; exit 1; }
+	@$(BIN)/python -m nf2fs.browser "$(RELEASE)/python/nf2.wasm" "$(PAGES)"
+	@echo "The pages are in $(PAGES): open image.html or chip.html"
 
 #: use: the library alone: BUILD/lib/libnf2fs.a
 lib: $(VENV)/ready

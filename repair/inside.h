@@ -282,6 +282,7 @@ struct repair {
     bool lossy, left_out;
     struct repair_summary summary;
     struct rep_log log;         /* that was read last */
+    REP_LIST(struct repair_record) shown;
     struct rep_memory *memory;  /* the newest piece of it */
 };
 

@@ -223,8 +223,7 @@ static int do_mount(nf2_t *fs)
     return NF2_OK;
 }
 
-/* Nothing but a CHECKPOINT says that the session is over. */
-static int leave(nf2_t *fs)
+int nf2_volume_leave(nf2_t *fs)
 {
     for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
         nf2_file_end(fs, file);
@@ -252,12 +251,12 @@ static int do_unmount(nf2_t *fs)
     return result;
 }
 
-static const struct nf2_writing writing = {
+const struct nf2_writing nf2_writing_plain = {
     .begin = nf2_file_begin,
     .commit = nf2_file_sync,
     .end = nf2_file_end,
     .find = nf2_data_find,
-    .leave = leave,
+    .leave = nf2_volume_leave,
 };
 
 /* ---- what a volume says of itself ------------------------------------------------------------ */
@@ -345,7 +344,7 @@ int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags)
             fs->config = NULL;
             return NF2_ERR_VERSION;
         }
-        fs->writing = &writing;
+        fs->writing = &nf2_writing_plain;
         fs->read_only = fs->root.serial >= NF2_SERIAL_MOST;
     }
     return NF2_OK;

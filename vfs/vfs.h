@@ -114,6 +114,7 @@ struct vfs_entry {
     const char *settings;       /* "cache,block": what may stand behind its name (settings.h); NULL: nothing */
     /* The same with such settings. Returns VFS_ERR_INVAL, with a message, where one of them cannot be. */
     int (*make_with)(const struct nf2_flash *flash, const char *settings, struct vfs *out, char *message, size_t message_size);
+    bool own_flash;             /* it works on a flash of its own, and the chip repeats what is done there: it cannot be set back */
 };
 
 /* What a NAND chip has beside its pages. The functions return 0 or the flash's error; a program counts as a part of that of its page. */

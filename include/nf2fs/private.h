@@ -119,8 +119,8 @@ struct nf2_space {              /* region.c, holes.c, space.c: which blocks may 
     uint16_t hand[NF2_HAND_MAX];        /* holes that are erased */
     uint16_t freed[NF2_FREED_MAX];      /* blocks of replaced nodes and logs: free in this
                                    session, not erased */
-    uint16_t resting;           /* the region that resting data moves to next; NF2_NO_REGION:
-                                   none was chosen */
+    uint16_t resting;           /* the region that resting data moves to next, or NF2_NO_REGION:
+                                   none was chosen, NF2_ALL_LEVEL: none is needed */
     uint16_t ahead;             /* blocks of the region that is being erased ahead: done */
     uint16_t ahead_region;
     uint16_t holes_found;       /* by the last walk that looked for them */

@@ -170,7 +170,6 @@ extern "C" {
         buffer: *mut c_void,
     ) -> c_int;
     pub fn nf2_close(fs: *mut layout::Fs, file: *mut layout::File) -> c_int;
-    #[cfg(nf2_discard)]
     pub fn nf2_discard(fs: *mut layout::Fs, file: *mut layout::File) -> c_int;
     pub fn nf2_read(
         fs: *mut layout::Fs,

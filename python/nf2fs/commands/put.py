@@ -17,7 +17,7 @@ from ..errors import INVAL, ISDIR, NOENT, NOTDIR, NF2Error
 from ..images import open_image
 from ..volume import COPY_SIZE, Volume
 from . import _completing
-from ._copying import INCOMPLETE, count_text, missing, plan_json, report_skipped
+from ._copying import INCOMPLETE, PreserveOption, count_text, missing, plan_json, report_skipped
 from .app import ChipOption, ImageArg, JsonOption, app, note, print_json, progress, say
 
 
@@ -28,6 +28,7 @@ def put(
     target: Annotated[str, typer.Argument(metavar="TARGET", help="A path on the volume.", autocompletion=_completing.paths)] = "/",
     follow_symlinks: Annotated[bool, typer.Option("--follow-symlinks", "-L", help=(
         "Copy what symbolic links lead to, in their places."))] = False,
+    preserve: PreserveOption = False,
     chip: ChipOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -35,7 +36,8 @@ def put(
 
     The contents of a directory go into the directory TARGET; a file goes to TARGET, or into it if it is
     a directory. Each file is replaced as a whole or not at all. Symbolic links (without
-    --follow-symlinks), devices and the like are skipped and reported. Times and permissions are not kept.
+    --follow-symlinks), devices and the like are skipped and reported. With --preserve each file keeps its time of
+    modification, its permissions and its attributes; without it none of them.
     If the volume has no room for the new files the command says so before it changes anything.
 
     Exit codes: 0 everything was copied; 1 error; 2 wrong usage; 3 something was skipped, and is listed.
@@ -53,7 +55,7 @@ def put(
         with progress() as bars:
             task = bars.add_task("put", total=plan.bytes)
             try:
-                trees.run_put(volume, plan, lambda size: bars.advance(task, size))
+                trees.run_put(volume, plan, lambda size: bars.advance(task, size), preserve)
             except (NF2Error, OSError) as error:
                 error = _clearer(volume, error)
                 if len(plan.files) > 1:
