@@ -91,7 +91,8 @@ enum {
                                    how many they are 1 */
     NF2_STATE_GEOMETRY = 117,   /* 1: blocks of a region as a power of two; from bit 4 on by how
                                    many blocks the first one begins before the volume */
-    NF2_STATE_SPARE = 118,      /* 2, reserved: 0 */
+    NF2_STATE_SEQUENCE = 118,   /* 2, the lower half of the last anchor's sequence that was given
+                                   out */
     NF2_STATE_BYTES = 120
 };
 

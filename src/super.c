@@ -7,7 +7,17 @@
 /* The words of an anchor, by their number: see format.h. */
 enum { MAGIC = 0, VERSION, GEOMETRY, BLOCKS, VOLUME, SEQUENCE, HEAD, WORDS };
 
-#define EPOCH WORDS             /* behind them: of the anchor's page */
+#define EPOCH WORDS             /* behind them: of the anchor's slot */
+#define SLOT_STEP 4u            /* slots begin at multiples of this, with any program unit */
+
+/*
+ * A super block is a row of slots, as many of them in each page as there is room for. A slot begins
+ * as a page does, has one record, and takes one program.
+ */
+static uint32_t slot_bytes(const nf2_t *fs)
+{
+    return nf2_align_unit(fs, NF2_PAGE_HEAD + NF2_RECORD_OVERHEAD + NF2_ANCHOR_BYTES);
+}
 
 /* Words to bytes of the format, and back. */
 static void turn_words(uint32_t *words)
@@ -26,7 +36,7 @@ static NF2_APART void describe(const nf2_t *fs, uint32_t *words)
     words[GEOMETRY] = nf2_geometry(fs);
     words[BLOCKS] = fs->blocks;
     words[VOLUME] = fs->root.volume_id;
-    words[SEQUENCE] = fs->root.super_sequence;
+    words[SEQUENCE] = fs->root.anchor;
     words[HEAD] = fs->root_head;
 }
 
@@ -50,30 +60,39 @@ static void consider(nf2_t *fs, uint32_t *words, uint32_t block, int *result)
         (!same || !nf2_regions_begin(fs, words[GEOMETRY] >> 24 & 15u, words[GEOMETRY] >> 28))) {
         *result = NF2_ERR_GEOMETRY;
     }
-    fs->root.super_sequence = words[SEQUENCE];
+    fs->root.anchor = words[SEQUENCE];
     fs->super_block = (uint8_t)block;
     fs->root.volume_id = words[VOLUME];
     fs->root_head = words[HEAD];
     fs->root_end = (uint16_t)words[EPOCH];
 }
 
+/* Slots of any program unit: a format has to find what a driver with another one has written. */
 static int scan_super(nf2_t *fs, uint32_t block, int *result)
 {
-    struct nf2_scan scan;
-    struct nf2_record record;
     uint32_t words[WORDS + 1];
-    int found;
+    struct nf2_record record;
+    const uint8_t *page = NULL;
 
-    nf2_scan_begin(&scan, block);
-    while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
-        if (record.type == NF2_SUPER_ANCHOR &&
-            record.length >= ANCHOR_LEAST + NF2_RECORD_OVERHEAD) {
-            NF2_TRY(nf2_record_read(fs, block, record.offset, 2, words, NF2_ANCHOR_BYTES));
-            words[EPOCH] = scan.epoch;
+    for (uint32_t at = 0; at < nf2_log_bytes(fs); at += SLOT_STEP) {
+        uint32_t within = at & (NF2_LOG_PAGE - 1);
+        if (within == 0 || page == NULL) {
+            page = nf2_peek(fs, block, at - within, NF2_LOG_PAGE);
+            NF2_TRY(page != NULL ? NF2_OK : NF2_ERR_IO);
+        }
+        if (page[within + 3] >> 4 != NF2_SUPER_ANCHOR << 1) {
+            continue;
+        }
+        words[EPOCH] = nf2_get16(page + within);
+        int found = nf2_record_at(fs, block, at + NF2_PAGE_HEAD, words[EPOCH], &record);
+        if (found == NF2_PLACE_RECORD && record.length >= ANCHOR_LEAST + NF2_RECORD_OVERHEAD) {
+            found = nf2_record_read(fs, block, record.offset, 2, words, NF2_ANCHOR_BYTES);
             consider(fs, words, block, result);
         }
+        NF2_TRY(found < NF2_PLACE_INVALID ? found : NF2_OK);
+        page = NULL;
     }
-    return found;
+    return NF2_OK;
 }
 
 static int scan_supers(nf2_t *fs)
@@ -114,102 +133,82 @@ int nf2_super_find(nf2_t *fs)
     return result;
 }
 
-/*
- * Where a block goes on that this session has not written yet. One with anything but anchors in it,
- * or without one, is erased first: its erase may have been cut.
- */
-static uint32_t find_end(nf2_t *fs, uint32_t block)
-{
-    struct nf2_scan scan;
-    struct nf2_record record;
-    int found = 1;
-
-    nf2_scan_begin(&scan, block);
-    while (found > 0) {
-        found = nf2_scan_next(fs, &scan, &record);
-    }
-    bool anchors = scan.last_end != 0 && (!scan.bad || block == fs->super_block);
-    return found == 0 && anchors ? nf2_scan_append_at(fs, &scan) : UINT16_MAX;
-}
-
-void nf2_super_forget(nf2_t *fs)
-{
-    /* also the last one: it takes no anchor then, but keeps its own */
-    bool all = fs->flash->program_unit > 1 && !fs->opened;
-
-    for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
-        if (all || block != fs->super_block) {
-            fs->root.super_end[block] = UINT16_MAX;
-        }
-    }
-}
-
-static NF2_APART int append(nf2_t *fs, uint32_t block, uint16_t *end)
+/* The slot is looked at before it counts: its block may be worn, or a cut may have met the slot. */
+static NF2_APART int append(nf2_t *fs, uint32_t block, uint32_t at)
 {
     struct nf2_writer writer;
+    struct nf2_record record;
     uint32_t words[WORDS];
 
     NF2_ASSERT(block < NF2_SUPER_BLOCKS && sizeof words == NF2_ANCHOR_BYTES);
     describe(fs, words);
     turn_words(words);
-    nf2_writer_begin(&writer, block, *end);
+    nf2_writer_begin(&writer, block, at);
+    nf2_put16(fs->write_buffer, fs->epoch);
+    writer.position += NF2_PAGE_HEAD;
     nf2_writer_record(fs, &writer, NF2_SUPER_ANCHOR, words, sizeof words);
-    int result = nf2_writer_end(fs, &writer);
-    *end = (uint16_t)writer.position;
-    return result;
+    NF2_TRY(nf2_writer_end(fs, &writer));
+    int found = nf2_record_at(fs, block, at + NF2_PAGE_HEAD, fs->epoch, &record);
+    return found == NF2_PLACE_RECORD ? NF2_OK :
+           found < NF2_PLACE_INVALID ? found : NF2_FAILED_BLOCK;
 }
 
-/* Does a block take one more anchor? */
-static NF2_APART bool fits_in(nf2_t *fs, uint32_t block)
+/* The super blocks take anchors in turn. Returns the place of the one of a number in its block. */
+static uint32_t place_of(const nf2_t *fs, uint32_t sequence)
 {
-    uint16_t *end = &fs->root.super_end[block];
+    uint32_t bytes = slot_bytes(fs), in_page = NF2_LOG_PAGE / bytes;
+    uint32_t slot = sequence / NF2_SUPER_BLOCKS % (nf2_log_bytes(fs) / NF2_LOG_PAGE * in_page);
 
-    if (*end == 0 && fs->mounted) {
-        *end = (uint16_t)find_end(fs, block);
-    }
-    return nf2_log_fits(fs, *end, NF2_ANCHOR_BYTES);
+    return slot / in_page * NF2_LOG_PAGE + slot % in_page * bytes;
 }
 
-uint32_t nf2_super_behind(uint32_t block)
+void nf2_super_reserve(nf2_t *fs)
 {
-    return block + 1 < NF2_SUPER_BLOCKS ? block + 1 : 0;
+    struct nf2_root *root = &fs->root;
+
+    root->sequence = nf2_max(root->anchor, root->sequence) + 1;
+    root->sequence += NF2_BROKEN(NF2_FAULT_ANCHOR) ? NF2_SUPER_BLOCKS - 1u : 0;
 }
 
-bool nf2_super_erases(nf2_t *fs)
+bool nf2_super_erases(const nf2_t *fs)
 {
-    return !fits_in(fs, nf2_super_behind(fs->super_block));
+    return fs->anchor_due ||
+           place_of(fs, nf2_max(fs->root.anchor, fs->root.sequence) + 1) == 0;
 }
 
 /*
- * Goes to the block behind that of the last anchor, so that one of the two is left if a block is
- * lost. The last one is never erased. A block that fails is never used again: where the next place
- * is in it nobody could know.
+ * The place follows from the number, and that is on record before: so no place is programmed that a
+ * cut may have torn. Where a cut may have met one unseen (`anchor_due`), its block is erased first,
+ * or if that has the last anchor the next slot is taken. The last anchor is never erased. A block
+ * that fails is passed over, and never used again.
  */
 int nf2_super_write(nf2_t *fs)
 {
+    struct nf2_root *root = &fs->root;
+    uint32_t sequence = root->sequence;
+    bool due = fs->anchor_due, once = fs->flash->program_unit > 1 && !fs->opened;
     int result = NF2_FAILED_BLOCK;
 
-    uint32_t block = fs->super_block;
-    fs->root.super_sequence++;
-    for (uint32_t i = NF2_SUPER_BLOCKS; i > 0 && result == NF2_FAILED_BLOCK; i--) {
-        block = NF2_BROKEN(NF2_FAULT_ANCHOR) ? block : nf2_super_behind(block);
-        uint16_t *end = &fs->root.super_end[block];
-        bool fits = fits_in(fs, block), failed = (fs->bad_flags & NF2_BAD_SUPER(block)) != 0;
-        if (failed || (!fits && i == 1 && fs->mounted)) {
+    for (uint32_t i = NF2_SUPER_BLOCKS; i > 0 && result == NF2_FAILED_BLOCK; i--, sequence++) {
+        uint32_t block = sequence % NF2_SUPER_BLOCKS;
+        bool last = block == fs->super_block && !NF2_BROKEN(NF2_FAULT_ANCHOR);
+        root->anchor = sequence + (due && last ? NF2_SUPER_BLOCKS : 0);
+        uint32_t at = place_of(fs, root->anchor);
+        bool erase = at == 0 || ((due || !fs->mounted) && !last) || NF2_BROKEN(NF2_FAULT_ANCHOR);
+        if ((fs->bad_flags & NF2_BAD_SUPER(block)) != 0 ||
+            (last && fs->mounted && (erase || (due && once)))) {
             continue;
         }
-        result = fits ? NF2_OK : nf2_flash_erase(fs, block, 1);
-        *end = (uint16_t)(fits ? *end : 0);
-        result = result == NF2_OK ? append(fs, block, end) : result;
-        /*
-         * In front of a session's first CHECKPOINT that must stay what it was when a cut tore it,
-         * bit for bit.
-         */
-        if (result == NF2_FAILED_BLOCK && !fs->anchor_due) {
+        result = erase ? nf2_flash_erase(fs, block, 1) : NF2_OK;
+        result = result == NF2_OK ? append(fs, block, at) : result;
+        if (result == NF2_OK) {
+            fs->super_block = (uint8_t)block;
+            fs->anchor_due = false;
+        } else if (result == NF2_FAILED_BLOCK && !due) {
+            /* else a session's first CHECKPOINT must stay what it was when a cut tore it */
             fs->bad_flags |= (uint8_t)NF2_BAD_SUPER(block);
         }
     }
-    fs->super_block = (uint8_t)block;
     if (result == NF2_FAILED_BLOCK) {
         fs->broken = fs->mounted; /* a format may do without the anchor that voids others */
         return NF2_ERR_IO;
