@@ -3,6 +3,7 @@
 
 #define LEAST_BLOCKS 4u         /* to be known as free where a cut session turns the log */
 #define IDS_AHEAD 64u           /* ids that a CHECKPOINT gives out in advance */
+#define STATE_RECORD (NF2_STATE_BYTES + NF2_RECORD_OVERHEAD)
 
 /* ---- what a CHECKPOINT holds ----------------------------------------------------------------- */
 
@@ -352,7 +353,7 @@ int nf2_journal_read(nf2_t *fs)
         fs->root.unclean_mounts = (uint16_t)nf2_min(unclean, UINT16_MAX);
         fs->leaky = true;
     }
-    fs->root_end = (uint16_t)nf2_scan_append_at(fs, &scan);
+    fs->root_end = (uint16_t)nf2_scan_append_at(fs, &scan, STATE_RECORD);
     /*
      * A session that was cut in its first program may have left no trace of it, and the next one
      * programs the same place. With units that are programmed once it must not: all goes into
@@ -515,10 +516,21 @@ static NF2_APART int turn(nf2_t *fs)
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }
 
+/*
+ * No record leaves a page in which a CHECKPOINT has room: where a cut session left such a page, it
+ * has torn nothing in the next one.
+ */
 int nf2_journal_room(nf2_t *fs, uint32_t length)
 {
+    int result = NF2_FAILED_BLOCK;
+
     NF2_ASSERT(fs->opened);
-    return nf2_log_fits(fs, fs->root_end, length) ? NF2_OK : turn(fs);
+    if (nf2_log_fits(fs, fs->root_end, length)) {
+        uint32_t rest = nf2_page_rest(fs->root_end);
+        bool leaves = rest >= STATE_RECORD && rest < length + NF2_RECORD_OVERHEAD;
+        result = leaves ? nf2_journal_here(fs) : NF2_OK;
+    }
+    return result == NF2_FAILED_BLOCK ? turn(fs) : result;
 }
 
 int nf2_journal_end(nf2_t *fs, struct nf2_writer *writer)
