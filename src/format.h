@@ -46,11 +46,11 @@ enum {                          /* an anchor: words of 4 bytes */
                                    of a program unit, all below 1 << 17; from bit 24 on the
                                    blocks of a region as a power of two, from bit 28 on by how
                                    many blocks the first one begins before the volume */
-    NF2_ANCHOR_BLOCKS = 12,
+    NF2_ANCHOR_BLOCKS = 12,     /* 2: how many, less one */
+    NF2_ANCHOR_HEAD = 14,       /* 2: block of the root log */
     NF2_ANCHOR_VOLUME = 16,     /* id */
     NF2_ANCHOR_SEQUENCE = 20,
-    NF2_ANCHOR_HEAD = 24,       /* block of the root log */
-    NF2_ANCHOR_BYTES = 28
+    NF2_ANCHOR_BYTES = 24
 };
 
 /* Records of the root log. */

@@ -145,7 +145,7 @@ static NF2_APART uint16_t copy(nf2_t *fs, struct nf2_writer *writer, unsigned ty
  */
 static int write_state(nf2_t *fs, uint32_t block)
 {
-    uint32_t at = fs->group_at, volume_at = fs->root.volume_at, sequence = fs->root.sequence;
+    uint32_t at = fs->group_at, volume_at = fs->root.volume_at;
     struct nf2_writer writer;
     uint8_t bytes[FIXED];
 
@@ -174,7 +174,6 @@ static int write_state(nf2_t *fs, uint32_t block)
     if (result < 0) {
         fs->group_at = (uint16_t)at;
         fs->root.volume_at = (uint16_t)volume_at;
-        fs->root.sequence = sequence;
     } else {
         fs->root_head = block;
         fs->space.unrecorded = false;

@@ -239,16 +239,13 @@ static int mend_epoch(nf2_t *fs, struct nf2_scan *scan)
  */
 static bool log_ends(const nf2_t *fs, const struct nf2_scan *scan)
 {
-    bool differ = nf2_epochs_differ(fs);
-    uint32_t skip = nf2_epochs_between(scan->last_epoch, fs->epoch);
+    uint32_t skip = nf2_epochs_differ(fs) ? nf2_epochs_between(scan->last_epoch, fs->epoch) :
+                    NF2_EPOCHS;
+    uint32_t most = fs->flash->program_unit == 1 ? 1 : NF2_EPOCHS;
+    uint32_t end = nf2_max(nf2_page_end(scan->last_end - 1u), scan->used_end);
 
-    if (fs->flash->program_unit == 1) {
-        skip = skip > 0 || !differ;
-        differ = true;
-    }
-    return fs->epoch != 0 && scan->last_end != 0 && differ &&
-           scan->position >= nf2_max(nf2_page_end(scan->last_end - 1u), scan->used_end) +
-           skip * NF2_LOG_PAGE;
+    return fs->epoch != 0 && scan->last_end != 0 &&
+           scan->position >= end + nf2_min(skip, most) * NF2_LOG_PAGE;
 }
 
 int nf2_scan_page(nf2_t *fs, struct nf2_scan *scan)

@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "super.h"
 
-#define ANCHOR_LEAST 26u        /* bytes of one in any version of the format */
+#define ANCHOR_LEAST 24u        /* bytes of one in any version of the format */
 #define FORMAT_REACHES 8u       /* blocks, that a format may write in front of its first anchor */
 
+/*
+ * A super block is a row of slots. A slot begins as a page does, has one record, an anchor, and
+ * takes one program; it is a multiple of each program unit.
+ */
+#define SLOT 32u
+
 /* The words of an anchor, by their number: see format.h. */
-enum { MAGIC = 0, VERSION, GEOMETRY, BLOCKS, VOLUME, SEQUENCE, HEAD, WORDS };
+enum { MAGIC = 0, VERSION, GEOMETRY, BLOCKS, VOLUME, SEQUENCE, WORDS };
 
 #define EPOCH WORDS             /* behind them: of the anchor's slot */
-#define SLOT_STEP 4u            /* slots begin at multiples of this, with any program unit */
-
-/*
- * A super block is a row of slots, as many of them in each page as there is room for. A slot begins
- * as a page does, has one record, and takes one program.
- */
-static uint32_t slot_bytes(const nf2_t *fs)
-{
-    return nf2_align_unit(fs, NF2_PAGE_HEAD + NF2_RECORD_OVERHEAD + NF2_ANCHOR_BYTES);
-}
 
 /* Words to bytes of the format, and back. */
 static void turn_words(uint32_t *words)
@@ -34,10 +30,9 @@ static NF2_APART void describe(const nf2_t *fs, uint32_t *words)
     words[MAGIC] = NF2_MAGIC;
     words[VERSION] = NF2_FORMAT_VERSION;
     words[GEOMETRY] = nf2_geometry(fs);
-    words[BLOCKS] = fs->blocks;
+    words[BLOCKS] = (fs->blocks - 1) | (uint32_t)fs->root_head << 16;
     words[VOLUME] = fs->root.volume_id;
     words[SEQUENCE] = fs->root.anchor;
-    words[HEAD] = fs->root_head;
 }
 
 /*
@@ -53,7 +48,7 @@ static void consider(nf2_t *fs, uint32_t *words, uint32_t block, int *result)
     if (*result != NF2_ERR_BLANK && words[SEQUENCE] <= own[SEQUENCE]) {
         return;
     }
-    bool same = words[MAGIC] == own[MAGIC] && words[BLOCKS] == own[BLOCKS] &&
+    bool same = words[MAGIC] == own[MAGIC] && (words[BLOCKS] ^ own[BLOCKS]) << 16 == 0 &&
                 (words[GEOMETRY] ^ own[GEOMETRY]) << 8 == 0;
     *result = words[VERSION] != own[VERSION] ? NF2_ERR_VERSION : NF2_OK;
     if (*result == NF2_OK &&
@@ -63,34 +58,30 @@ static void consider(nf2_t *fs, uint32_t *words, uint32_t block, int *result)
     fs->root.anchor = words[SEQUENCE];
     fs->super_block = (uint8_t)block;
     fs->root.volume_id = words[VOLUME];
-    fs->root_head = words[HEAD];
+    fs->root_head = words[BLOCKS] >> 16;
     fs->root_end = (uint16_t)words[EPOCH];
 }
 
-/* Slots of any program unit: a format has to find what a driver with another one has written. */
 static int scan_super(nf2_t *fs, uint32_t block, int *result)
 {
     uint32_t words[WORDS + 1];
     struct nf2_record record;
-    const uint8_t *page = NULL;
 
-    for (uint32_t at = 0; at < nf2_log_bytes(fs); at += SLOT_STEP) {
-        uint32_t within = at & (NF2_LOG_PAGE - 1);
-        if (within == 0 || page == NULL) {
-            page = nf2_peek(fs, block, at - within, NF2_LOG_PAGE);
-            NF2_TRY(page != NULL ? NF2_OK : NF2_ERR_IO);
-        }
-        if (page[within + 3] >> 4 != NF2_SUPER_ANCHOR << 1) {
+    for (uint32_t at = 0; at < nf2_log_bytes(fs); at += SLOT) {
+        uint32_t rest = nf2_page_rest(at); /* 0: a page's start, from where it is read whole */
+        const uint8_t *slot = nf2_peek(fs, block, at, rest == 0 ? NF2_LOG_PAGE : SLOT);
+        NF2_TRY(slot != NULL ? NF2_OK : NF2_ERR_IO);
+        words[EPOCH] = nf2_get16(slot);
+        if (words[EPOCH] == NF2_LOG_BLANK) {
             continue;
         }
-        words[EPOCH] = nf2_get16(page + within);
         int found = nf2_record_at(fs, block, at + NF2_PAGE_HEAD, words[EPOCH], &record);
-        if (found == NF2_PLACE_RECORD && record.length >= ANCHOR_LEAST + NF2_RECORD_OVERHEAD) {
+        if (found == NF2_PLACE_RECORD && record.type == NF2_SUPER_ANCHOR &&
+            record.length >= ANCHOR_LEAST + NF2_RECORD_OVERHEAD) {
             found = nf2_record_read(fs, block, record.offset, 2, words, NF2_ANCHOR_BYTES);
             consider(fs, words, block, result);
         }
         NF2_TRY(found < NF2_PLACE_INVALID ? found : NF2_OK);
-        page = NULL;
     }
     return NF2_OK;
 }
@@ -156,58 +147,60 @@ static NF2_APART int append(nf2_t *fs, uint32_t block, uint32_t at)
 /* The super blocks take anchors in turn. Returns the place of the one of a number in its block. */
 static uint32_t place_of(const nf2_t *fs, uint32_t sequence)
 {
-    uint32_t bytes = slot_bytes(fs), in_page = NF2_LOG_PAGE / bytes;
-    uint32_t slot = sequence / NF2_SUPER_BLOCKS % (nf2_log_bytes(fs) / NF2_LOG_PAGE * in_page);
-
-    return slot / in_page * NF2_LOG_PAGE + slot % in_page * bytes;
+    return sequence / NF2_SUPER_BLOCKS * SLOT & (nf2_log_bytes(fs) - 1);
 }
 
 void nf2_super_reserve(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
 
-    root->sequence = nf2_max(root->anchor, root->sequence) + 1;
-    root->sequence += NF2_BROKEN(NF2_FAULT_ANCHOR) ? NF2_SUPER_BLOCKS - 1u : 0;
+    uint32_t next = root->anchor + (NF2_BROKEN(NF2_FAULT_ANCHOR) ? NF2_SUPER_BLOCKS : 1u);
+    root->sequence = nf2_max(root->sequence, next);
 }
 
 bool nf2_super_erases(const nf2_t *fs)
 {
-    return fs->anchor_due ||
-           place_of(fs, nf2_max(fs->root.anchor, fs->root.sequence) + 1) == 0;
+    return fs->anchor_due || place_of(fs, fs->root.anchor + 1) == 0;
 }
 
 /*
- * The place follows from the number, and that is on record before: so no place is programmed that a
- * cut may have torn. Where a cut may have met one unseen (`anchor_due`), its block is erased first,
- * or if that has the last anchor the next slot is taken. The last anchor is never erased. A block
- * that fails is passed over, and never used again.
+ * Writes the anchor of a number. The place follows from that, which is on record before: so no
+ * place is programmed that a cut may have torn. Where a cut may have met one unseen, and in a
+ * format, the block is erased first; or the next slot is taken, where it has the last anchor, which
+ * is never erased. A block that fails is not used again.
  */
-int nf2_super_write(nf2_t *fs)
+static NF2_APART int write_in(nf2_t *fs, uint32_t sequence, bool due)
 {
-    struct nf2_root *root = &fs->root;
-    uint32_t sequence = root->sequence;
-    bool due = fs->anchor_due, once = fs->flash->program_unit > 1 && !fs->opened;
+    uint32_t block = sequence % NF2_SUPER_BLOCKS, flag = NF2_BAD_SUPER(block);
+    bool last = block == fs->super_block && !NF2_BROKEN(NF2_FAULT_ANCHOR);
     int result = NF2_FAILED_BLOCK;
 
-    for (uint32_t i = NF2_SUPER_BLOCKS; i > 0 && result == NF2_FAILED_BLOCK; i--, sequence++) {
-        uint32_t block = sequence % NF2_SUPER_BLOCKS;
-        bool last = block == fs->super_block && !NF2_BROKEN(NF2_FAULT_ANCHOR);
-        root->anchor = sequence + (due && last ? NF2_SUPER_BLOCKS : 0);
-        uint32_t at = place_of(fs, root->anchor);
-        bool erase = at == 0 || ((due || !fs->mounted) && !last) || NF2_BROKEN(NF2_FAULT_ANCHOR);
-        if ((fs->bad_flags & NF2_BAD_SUPER(block)) != 0 ||
-            (last && fs->mounted && (erase || (due && once)))) {
-            continue;
-        }
+    sequence += due && last ? NF2_SUPER_BLOCKS : 0;
+    uint32_t at = place_of(fs, sequence);
+    bool erase = at == 0 || (due && !last) || NF2_BROKEN(NF2_FAULT_ANCHOR);
+    bool once = fs->anchor_due && fs->flash->program_unit > 1;
+    if ((fs->bad_flags & flag) == 0 && !(last && (erase || once))) {
+        fs->root.anchor = sequence;
         result = erase ? nf2_flash_erase(fs, block, 1) : NF2_OK;
         result = result == NF2_OK ? append(fs, block, at) : result;
         if (result == NF2_OK) {
             fs->super_block = (uint8_t)block;
             fs->anchor_due = false;
-        } else if (result == NF2_FAILED_BLOCK && !due) {
-            /* else a session's first CHECKPOINT must stay what it was when a cut tore it */
-            fs->bad_flags |= (uint8_t)NF2_BAD_SUPER(block);
+        } else if (!due) { /* a session's first CHECKPOINT stays what it was when a cut tore it */
+            fs->bad_flags |= (uint8_t)flag;
         }
+    }
+    return result;
+}
+
+int nf2_super_write(nf2_t *fs)
+{
+    bool due = fs->anchor_due || !fs->mounted;
+    uint32_t sequence = fs->root.sequence;
+    int result = NF2_FAILED_BLOCK;
+
+    for (unsigned i = NF2_SUPER_BLOCKS; i > 0 && result == NF2_FAILED_BLOCK; i--) {
+        result = write_in(fs, sequence++, due);
     }
     if (result == NF2_FAILED_BLOCK) {
         fs->broken = fs->mounted; /* a format may do without the anchor that voids others */

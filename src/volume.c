@@ -181,7 +181,7 @@ static int do_format(nf2_t *fs, int flags)
     /* in each super block, so that one that is bad is known */
     for (; anchors < NF2_SUPER_BLOCKS; anchors++) {
         nf2_super_reserve(fs);
-        NF2_TRY(nf2_super_write(fs));
+        (void)nf2_super_write(fs);
     }
     /* last: behind a cut anchor the log must tell of it */
     NF2_TRY(nf2_journal_close(fs));
