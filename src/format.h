@@ -52,6 +52,7 @@ enum {                          /* an anchor: words of 4 bytes */
     NF2_ANCHOR_SEQUENCE = 20,
     NF2_ANCHOR_BYTES = 24
 };
+#define NF2_SLOT_BYTES 32u      /* of a super block for each anchor: an epoch, and its record */
 
 /* Records of the root log. */
 enum {

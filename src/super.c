@@ -4,12 +4,6 @@
 #define ANCHOR_LEAST 24u        /* bytes of one in any version of the format */
 #define FORMAT_REACHES 8u       /* blocks, that a format may write in front of its first anchor */
 
-/*
- * A super block is a row of slots. A slot begins as a page does, has one record, an anchor, and
- * takes one program; it is a multiple of each program unit.
- */
-#define SLOT 32u
-
 /* The words of an anchor, by their number: see format.h. */
 enum { MAGIC = 0, VERSION, GEOMETRY, BLOCKS, VOLUME, SEQUENCE, WORDS };
 
@@ -67,9 +61,9 @@ static int scan_super(nf2_t *fs, uint32_t block, int *result)
     uint32_t words[WORDS + 1];
     struct nf2_record record;
 
-    for (uint32_t at = 0; at < nf2_log_bytes(fs); at += SLOT) {
+    for (uint32_t at = 0; at < nf2_log_bytes(fs); at += NF2_SLOT_BYTES) {
         uint32_t rest = nf2_page_rest(at); /* 0: a page's start, from where it is read whole */
-        const uint8_t *slot = nf2_peek(fs, block, at, rest == 0 ? NF2_LOG_PAGE : SLOT);
+        const uint8_t *slot = nf2_peek(fs, block, at, rest == 0 ? NF2_LOG_PAGE : NF2_SLOT_BYTES);
         NF2_TRY(slot != NULL ? NF2_OK : NF2_ERR_IO);
         words[EPOCH] = nf2_get16(slot);
         if (words[EPOCH] == NF2_LOG_BLANK) {
@@ -147,7 +141,7 @@ static NF2_APART int append(nf2_t *fs, uint32_t block, uint32_t at)
 /* The super blocks take anchors in turn. Returns the place of the one of a number in its block. */
 static uint32_t place_of(const nf2_t *fs, uint32_t sequence)
 {
-    return sequence / NF2_SUPER_BLOCKS * SLOT & (nf2_log_bytes(fs) - 1);
+    return sequence / NF2_SUPER_BLOCKS * NF2_SLOT_BYTES & (nf2_log_bytes(fs) - 1);
 }
 
 void nf2_super_reserve(nf2_t *fs)
