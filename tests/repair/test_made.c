@@ -134,7 +134,7 @@ TEST(anchor_of_another_chip)
 {
     BUILT(made);
     made.end[1] = 0;
-    (void)made_record(&made, 1, 1, false, "NF2F\3\0\0\0\1\41\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 28);
+    (void)made_record(&made, 1, 1, false, "NF2F\3\0\0\0\1\41\0\0\0\0\0\0\0\0\0\0\0\0\0", 24);
     DONE(made, REPAIR_ANCHOR, true);
 }
 
