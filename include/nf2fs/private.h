@@ -91,10 +91,9 @@ struct nf2_root {               /* journal.c: the root log, and what it keeps fo
                                    other bits none counts */
     uint32_t serial;            /* of the last node or block of frames that was written, */
     uint32_t serial_recorded;   /* and the one that the last CHECKPOINT has */
-    uint32_t super_sequence;
+    uint32_t anchor;            /* sequence of the last ANCHOR, */
+    uint32_t sequence;          /* and the last one that is on record as given out */
     uint32_t next_id;
-    uint16_t super_end[3];      /* of each super block: where its next ANCHOR goes;
-                                   0: not known in this mount */
     uint16_t last;              /* place of the last record in the head, as the mount has read it */
 };
 
