@@ -28,7 +28,7 @@ static bool own_geometry(const struct repair *r, uint32_t word)
 {
     uint32_t size = word >> 24 & 15u, shift = word >> 28;
 
-    return (word & 0xFFFFFFu) == r->block_size + NF2_LOG_PAGE + r->unit && shift < 1u << size &&
+    return (word & (NF2_ANCHOR_DOUBT - 1u)) == r->block_size + NF2_LOG_PAGE + r->unit && shift < 1u << size &&
            (r->blocks + shift - 1) >> size < NF2_REGIONS_MAX;
 }
 

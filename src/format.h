@@ -45,13 +45,16 @@ enum {                          /* an anchor: words of 4 bytes */
     NF2_ANCHOR_GEOMETRY = 8,    /* the sum of the bytes of a block, of a page of a log, and
                                    of a program unit, all below 1 << 17; from bit 24 on the
                                    blocks of a region as a power of two, from bit 28 on by how
-                                   many blocks the first one begins before the volume */
+                                   many blocks the first one begins before the volume; bit 23:
+                                   NF2_ANCHOR_DOUBT */
     NF2_ANCHOR_BLOCKS = 12,     /* 2: how many, less one */
     NF2_ANCHOR_HEAD = 14,       /* 2: block of the root log */
     NF2_ANCHOR_VOLUME = 16,     /* id */
     NF2_ANCHOR_SEQUENCE = 20,
     NF2_ANCHOR_BYTES = 24
 };
+/* The log goes on in a block of which no record tells: nothing that is free counts as erased. */
+#define NF2_ANCHOR_DOUBT (1u << 23)
 #define NF2_SLOT_BYTES 32u      /* of a super block for each anchor: an epoch, and its record */
 
 /* Records of the root log. */

@@ -362,6 +362,9 @@ int nf2_journal_read(nf2_t *fs)
         fs->next_suspect = true;
         fs->root_end = UINT16_MAX;
     }
+    if (fs->in_doubt && !NF2_BROKEN(NF2_FAULT_DOUBT)) {
+        nf2_space_doubt(fs);
+    }
     return NF2_OK;
 }
 
@@ -425,8 +428,8 @@ static NF2_APART bool recorded_next(nf2_t *fs, uint32_t *block)
 
 /*
  * The first block that no claim has. A session that is cut may have programmed it, where the block
- * that was next on record failed, and no record tells of that: so it is always the same one that is
- * taken, and it is erased first.
+ * that was next on record failed, and no record tells of that: so it is erased first, and an anchor
+ * says that it may not be blank.
  */
 static NF2_APART bool unrecorded_next(nf2_t *fs, uint32_t *block)
 {
@@ -465,16 +468,24 @@ static void find_next(nf2_t *fs, uint32_t block)
 
 /*
  * The block for a turn failed: the one that is taken now goes on record in the old log, where that
- * has room; if not, see unrecorded_next(). The old log's end is returned.
+ * has room. If not, an anchor that names that log tells of it. `*end`: of the old log.
  */
-static uint32_t pass_over(nf2_t *fs, uint32_t end)
+static int pass_over(nf2_t *fs, uint32_t *end)
 {
-    fs->next_suspect = true;
-    fs->root_end = (uint16_t)end;
-    if (nf2_log_fits(fs, end, NF2_STATE_BYTES)) {
-        (void)write_state(fs, fs->root_head);  /* if it fails that log is full */
+    int result = NF2_FAILED_BLOCK;
+
+    /* an anchor of such a turn may have been cut, and no record tells of it */
+    fs->next_suspect = fs->anchor_due = true;
+    fs->root_end = (uint16_t)*end;
+    if (nf2_log_fits(fs, *end, NF2_STATE_BYTES)) {
+        result = write_state(fs, fs->root_head);  /* if it fails that log is full */
     }
-    return fs->root_end;
+    *end = fs->root_end;
+    if (result == NF2_FAILED_BLOCK && fs->mounted && !fs->in_doubt) {
+        fs->in_doubt = true;
+        result = nf2_super_write(fs);
+    }
+    return result < 0 && result != NF2_FAILED_BLOCK ? result : NF2_FAILED_BLOCK;
 }
 
 /* Goes on in the next block; a bad one is passed over. The anchor is the commit. */
@@ -499,12 +510,11 @@ static NF2_APART int turn(nf2_t *fs)
             result = write_state(fs, block);
         }
         if (result == NF2_OK) {
+            fs->in_doubt = false;
             result = NF2_BROKEN(NF2_FAULT_TURN) && fs->mounted ? NF2_OK : nf2_super_write(fs);
         } else if (result == NF2_FAILED_BLOCK) {
             nf2_journal_bad(fs, block);
-            fs->anchor_due = true;  /* an anchor of such a turn may have been cut, and no record
-                                       tells of it */
-            end = pass_over(fs, end);
+            result = pass_over(fs, &end);
         }
     }
     if (result < 0) {           /* what is known of the log is not what is there */

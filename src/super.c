@@ -23,7 +23,7 @@ static NF2_APART void describe(const nf2_t *fs, uint32_t *words)
 {
     words[MAGIC] = NF2_MAGIC;
     words[VERSION] = NF2_FORMAT_VERSION;
-    words[GEOMETRY] = nf2_geometry(fs);
+    words[GEOMETRY] = nf2_geometry(fs) | (fs->in_doubt ? NF2_ANCHOR_DOUBT : 0);
     words[BLOCKS] = (fs->blocks - 1) | (uint32_t)fs->root_head << 16;
     words[VOLUME] = fs->root.volume_id;
     words[SEQUENCE] = fs->root.anchor;
@@ -43,7 +43,7 @@ static void consider(nf2_t *fs, uint32_t *words, uint32_t block, int *result)
         return;
     }
     bool same = words[MAGIC] == own[MAGIC] && (words[BLOCKS] ^ own[BLOCKS]) << 16 == 0 &&
-                (words[GEOMETRY] ^ own[GEOMETRY]) << 8 == 0;
+                (words[GEOMETRY] ^ own[GEOMETRY]) << 9 == 0;
     *result = words[VERSION] != own[VERSION] ? NF2_ERR_VERSION : NF2_OK;
     if (*result == NF2_OK &&
         (!same || !nf2_regions_begin(fs, words[GEOMETRY] >> 24 & 15u, words[GEOMETRY] >> 28))) {
@@ -54,6 +54,7 @@ static void consider(nf2_t *fs, uint32_t *words, uint32_t block, int *result)
     fs->root.volume_id = words[VOLUME];
     fs->root_head = words[BLOCKS] >> 16;
     fs->root_end = (uint16_t)words[EPOCH];
+    fs->in_doubt = (words[GEOMETRY] & NF2_ANCHOR_DOUBT) != 0;
 }
 
 static int scan_super(nf2_t *fs, uint32_t block, int *result)
