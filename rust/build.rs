@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What `layout.c` says, in its order. Sizes and offsets in bytes.
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 25] = [
     "FS_SIZE",
     "FS_ALIGN",
     "FILE_SIZE",
@@ -18,6 +18,7 @@ const NAMES: [&str; 24] = [
     "CONFIG_SIZE",
     "CONFIG_WEAR_AGE",
     "CONFIG_CLOCK_CONTEXT",
+    "CONFIG_TIME_S",
     "STATFS_SIZE",
     "HEALTH_SIZE",
     "HEALTH_ERASES_TOTAL",

@@ -309,8 +309,8 @@ static int commit_saving(nf2_t *fs, nf2_file_t *file)
     return nf2_attr_commit(fs, file, &saving->given);
 }
 
-static int save_given(nf2_t *fs, const char *path, struct nf2_saved *saved, const struct nf2_attr *list,
-                uint32_t count)
+static int save_given(nf2_t *fs, const char *path, const struct nf2_saved *saved,
+                      const struct nf2_attr *list, uint32_t count)
 {
     struct saving saving;
 

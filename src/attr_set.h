@@ -16,7 +16,7 @@ struct nf2_given {
 /* The time from the clock goes into it; not if it has one already, or there is none. */
 void nf2_given_time(const nf2_t *fs, struct nf2_given *given);
 
-/* Changes the attributes of the entry with this key: 1, 0 if nothing was to be changed, an error. */
+/* Changes the attributes of the entry with this key: 1, 0 if that changes nothing, or an error. */
 int nf2_attr_put(nf2_t *fs, const struct nf2_key *key, const struct nf2_given *given);
 
 /*

@@ -337,9 +337,12 @@ static uint32_t work_due(const nf2_t *fs)
 {
     const struct nf2_walk *walk = &fs->walk;
     uint32_t now = slack(fs), taken = walk->slack > now ? walk->slack - now : 0;
-    uint32_t left = walk->allowed > taken ? walk->allowed - taken : 0;
+    uint32_t left = walk->allowed > taken ? walk->allowed - taken : 0, allowed = walk->allowed;
 
-    return left > 0 ? (uint32_t)((uint64_t)walk->work * left / walk->allowed) : 0;
+    for (; allowed > 1024; allowed /= 2) { /* the product has 32 bits: work is less than 1 << 22 */
+        left /= 2;
+    }
+    return left > 0 ? walk->work * left / allowed : 0;
 }
 
 /*

@@ -12,7 +12,8 @@
 #include "writing.h"
 
 /* Does the file hold just this? One that cannot be read does not. */
-static NF2_APART bool same_content(nf2_t *fs, nf2_file_t *file, const uint8_t *data, uint32_t length)
+static NF2_APART bool same_content(nf2_t *fs, nf2_file_t *file, const uint8_t *data,
+                                   uint32_t length)
 {
     uint8_t bytes[32];
 
@@ -86,7 +87,8 @@ static int commit_long(nf2_t *fs, nf2_file_t *file, const char *path)
  * Behind the look at what was there. What the handle holds is committed as in a sync; a long name
  * is made before that.
  */
-static int replace_whole(nf2_t *fs, nf2_file_t *file, const char *path, const struct nf2_saved *saved)
+static int replace_whole(nf2_t *fs, nf2_file_t *file, const char *path,
+                         const struct nf2_saved *saved)
 {
     bool is_new = file->kind == 0, long_name = is_new && nf2_key_has_rest(&file->key);
 

@@ -236,6 +236,18 @@ void nf2_claims_drop(nf2_t *fs)
     }
 }
 
+void nf2_space_doubt(nf2_t *fs)
+{
+    for (uint32_t region = 0; region < fs->space.regions; region++) {
+        if (nf2_region_state(fs, region) == NF2_REGION_ERASED) {
+            nf2_region_set(fs, region, NF2_REGION_FREE);
+        }
+    }
+    for (unsigned i = 0; i < NF2_WRITERS; i++) {
+        fs->space.claim[i].erased = 0;
+    }
+}
+
 /* ---- sums ------------------------------------------------------------------------------------ */
 
 uint32_t nf2_space_stock(const nf2_t *fs)

@@ -60,7 +60,16 @@ struct vfs_space {
 };
 
 /* Calls that only some file systems have. */
-enum vfs_more { VFS_TELL, VFS_SIZE, VFS_PREALLOCATE, VFS_REWIND, VFS_HEALTH, VFS_CHECK };
+enum vfs_more {
+    VFS_TELL, VFS_SIZE, VFS_PREALLOCATE, VFS_REWIND, VFS_HEALTH, VFS_CHECK,
+    VFS_DISCARD,                        /* frees the handle, and what it has not synced is given up */
+    VFS_SAVE, VFS_LOAD                  /* a whole file, in `argument` bytes; the handle is a vfs_whole */
+};
+
+struct vfs_whole {
+    const char *path;
+    void *data;
+};
 
 struct vfs_ops {
     int (*format)(void *context);

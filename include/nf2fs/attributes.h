@@ -56,9 +56,9 @@ int nf2_listattr(nf2_t *fs, const char *path, uint8_t *ids, uint32_t room);
  * then on, also if it is small: so each sync takes one program more, and the content no longer has
  * a checksum. nf2_save_attr, and handles under nf2_keep_times, leave it in the entry.
  * Errors: NOENT; NOSPC; FBIG (they do not fit into NF2_ATTR_ROOM); BUSY (a handle writes the file:
- * see nf2_sync_attr); INVAL (the root; an id that is not for setting, or given twice; `data` NULL with a
- * length);
- * VERSION (a newer library left what this one cannot keep). After any of them nothing has changed.
+ * see nf2_sync_attr); INVAL (the root; an id that is not for setting, or given twice; `data` NULL
+ * with a length); VERSION (a newer library left what this one cannot keep). After any of them
+ * nothing has changed.
  */
 int nf2_setattr(nf2_t *fs, const char *path, const struct nf2_attr *attributes, uint32_t count);
 

@@ -200,7 +200,7 @@ static const struct workload workloads[] = {
     DIRECTORY("10000r", 10000, "10,000 entries created in random order", .variant = VARIANT_SHUFFLED),
     DIRECTORY("10000n", 10000, "10,000 entries with names of 64 B", .variant = VARIANT_LONG_NAMES),
 
-    {"calls", "calls", "durable", "2,000 times what no other row calls: truncate, preallocate, health, idle time", START_MOUNTED, calls_prepare,
+    {"calls", "calls", "durable", "2,000 times what no other row calls: truncate, preallocate, save, load, discard, health, idle time", START_MOUNTED, calls_prepare,
      calls_run, .chip = CHIP_16M, .count = 2000},
     {"calls90", "calls", "durable", "the same, chip filled to 90%", START_MOUNTED, calls_prepare, calls_run, .chip = CHIP_16M, .count = 2000, .fill = 90},
 

@@ -9,7 +9,7 @@ import pytest
 
 import nf2fs
 from conftest import NATIVE
-from nf2fs import attributes
+from nf2fs import attributes, checking
 
 pytestmark = pytest.mark.skipif(not NATIVE, reason="needs the compiled library")
 
@@ -143,3 +143,22 @@ def test_the_command(image, source, do):
     assert "no bytes" in do("attr", image, "/a", "--set", "0x20=hex:0", code=2)
     assert "root" in do("attr", image, "/", code=1)
     assert "fields 0x21" in do("dump", image)
+
+
+def test_a_repair_keeps_them(image):
+    with nf2fs.open_image(image) as volume:
+        volume.mkdir("/d")
+        volume.set_attributes("/d", {0x20: b"of a directory"})
+        for path, size in (("/f", 100), ("/d/" + LONG, 9000)):
+            volume.write_bytes(path, bytes(size))
+            volume.set_attributes(path, {0x20: b"kept", 0x21: bytes(150), attributes.TIME: attributes.time_bytes(1000)})
+        volume.write_bytes("/f", b"content that is newer")      # so its time is void
+    with open(image, "r+b") as file:                            # a super block
+        file.write(bytes(4096))
+    assert not checking.examine(image, "w25q80").sound
+    assert checking.repair_image(image, chip="w25q80").repaired.method == "rebuild"
+    with nf2fs.open_image(image, "w25q80", read_only=True) as volume:
+        assert volume.attributes("/d") == {0x20: b"of a directory"}
+        assert volume.attributes("/f") == {0x20: b"kept", 0x21: bytes(150)}
+        assert volume.attributes("/d/" + LONG) == {attributes.TIME: attributes.time_bytes(1000), 0x20: b"kept", 0x21: bytes(150)}
+        assert volume.read_bytes("/f") == b"content that is newer"

@@ -33,10 +33,10 @@ def attr(
     """
     changes: dict[int, bytes | None] = {}
     for one in put or []:
-        number, equals, value = one.partition("=")
+        identity, equals, value = one.partition("=")
         if not equals:
             raise typer.BadParameter(f"{one!r} is not ID=VALUE", param_hint="--set")
-        changes[number_of(number, "--set")] = value_of(value)
+        changes[number_of(identity, "--set")] = value_of(value)
     for one in remove or []:
         changes[number_of(one, "--remove")] = None
     with open_image(image, chip, read_only=not changes) as volume:
