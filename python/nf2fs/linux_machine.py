@@ -56,6 +56,8 @@ PROGRAM_PACKAGES = (
     "zlib1g",
     "libgcc-s1",
 )
+# Files that stand for the web assets of a device: linux_trees.py takes some of them.
+WEB_PACKAGES = ("libjs-bootstrap5", "libjs-jquery", "fonts-font-awesome")
 # Two modules that Debian leaves out of its kernel, and the files of the kernel's sources that
 # they are made from: peers/linux/more/Kbuild.
 LEFT_OUT = ("cramfs", "gluebi")
@@ -168,6 +170,7 @@ def package_names(release: str) -> list[str]:
         f"linux-headers-{common}-common",
         kbuild,
         *PROGRAM_PACKAGES,
+        *WEB_PACKAGES,
     ]
 
 

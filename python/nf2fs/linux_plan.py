@@ -15,6 +15,7 @@ OURS_FUSE = "nf2fs-fuse"
 WRITTEN = ("jffs2", "jffs2-4k", "jffs2-ubi", "ubifs", "ubifs-sync", "ubifs-writeback")
 READ_ONLY = ("romfs", "cramfs", "squashfs-gzip", "squashfs-lzo", "squashfs-xz", "squashfs-zstd")
 SMALLEST_READ_ONLY = ("romfs", "cramfs", "squashfs-xz")  # of code, of memory, of the image
+IMAGE_TREES = ("busybox", "web")  # those of the table of read-only images
 NAND = "nand64"
 NOR = "w25q256"
 LARGE_NOR = "w25q01"
@@ -55,6 +56,9 @@ def rows_of_page() -> list[Row]:
         written = ["jffs2", *over_ubi, *through, "ubifs-writeback", *ours]
         found += [Row(fs, chip, "root", True) for fs in roots]
         found += [Row(fs, chip, tree, True) for tree in trees for fs in written]
+    found += [
+        Row(fs, NOR, tree, True) for tree in IMAGE_TREES for fs in (*SMALLEST_READ_ONLY, OURS)
+    ]
     for workload in WORKLOADS:
         systems = [
             "jffs2",

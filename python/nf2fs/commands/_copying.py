@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import posixpath
+from typing import Annotated
+
+import typer
 
 from .. import show, trees
 from ..volume import Volume
@@ -11,6 +14,14 @@ from .app import note
 
 INCOMPLETE = 3      # exit code: something could not be copied
 LINES_MAX = 200
+
+DecompressOption = Annotated[
+    bool,
+    typer.Option(
+        "--decompress",
+        help="Files that put or pack has compressed come out as they were before; others as they are.",
+    ),
+]
 
 
 def report_skipped(plan: trees.Plan) -> None:
