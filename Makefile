@@ -34,7 +34,7 @@ help:
 	@echo "make test-pythons  installs it under each of PYTHONS=\"$(PYTHONS)\" and runs its tests there"
 	@echo "make rust     the crate of rust/: its tests, clippy, documentation, package, and a build for thumbv7em-none-eabihf where there are its tools"
 	@echo "make rust-figures  the tables of docs/guide/rust.md, measured anew"
-	@echo "make extras   what \`nf2 mount', \`nf2 import' and the documentation site need beyond that"
+	@echo "make extras   what \`nf2 mount', \`nf2 import', \`--compress' and the documentation site need beyond that"
 	@echo "make man      manual pages of the commands: $(BUILD)/man"
 	@echo "make site     the documentation as a site: $(BUILD)/site"
 	@echo "make test     all tests: C tests with sanitizers, benchmark against its reference, Python tests; with COMPLETE=1 it fails"
@@ -96,6 +96,13 @@ $(VENV)/ready-test: $(VENV)/ready tools/requirements-test.txt
 fetch_peer = PYTHON="$(BIN)/python" $(STEP) "Sources of $(2)" -- peers/$(1)/fetch.sh "$(BUILD)/$(1)" || \
 	echo "make: $(2) could not be fetched: the benchmark is built without it" >&2
 
+# Codecs of compressed files: an example and tests link them.
+CODECS_OPTION = $(if $(wildcard $(BUILD)/codecs/fetched),-DNF2FS_CODECS_DIR=$(BUILD)/codecs)
+.PHONY: codecs
+codecs: $(VENV)/ready
+	@PYTHON="$(BIN)/python" $(STEP) "Sources of LZ4 and heatshrink" -- examples/compressed/fetch.sh "$(BUILD)/codecs" || \
+	echo "make: LZ4 and heatshrink could not be fetched: their tests are left out" >&2
+
 .PHONY: littlefs fatfs yaffs2
 littlefs: $(VENV)/ready
 	@$(call fetch_peer,littlefs,LittleFS)
@@ -123,7 +130,7 @@ freertos:
 
 # ---- builds ----
 
-CONFIGURE_RELEASE = $(CMAKE) -S . -B "$(RELEASE)" -DCMAKE_BUILD_TYPE=Release -DPython3_EXECUTABLE="$(BIN)/python" $(PEER_OPTIONS) $(FREERTOS_OPTION)
+CONFIGURE_RELEASE = $(CMAKE) -S . -B "$(RELEASE)" -DCMAKE_BUILD_TYPE=Release -DPython3_EXECUTABLE="$(BIN)/python" $(PEER_OPTIONS) $(FREERTOS_OPTION) $(CODECS_OPTION)
 
 tools: $(VENV)/ready
 	@$(STEP) "Configuration" -- $(CONFIGURE_RELEASE)
@@ -161,7 +168,7 @@ rust-figures:
 	CARGO_TARGET_DIR="$(BUILD)/rust" cargo run --release --manifest-path rust/bench/Cargo.toml -- --write docs/guide/rust.md
 	CARGO_TARGET_DIR="$(BUILD)/rust" cargo run --release --manifest-path rust/embassy/Cargo.toml --features measure -- --write docs/guide/rust.md
 
-release: peers freertos
+release: peers freertos codecs
 	$(CONFIGURE_RELEASE)
 	$(CMAKE) --build "$(RELEASE)" --parallel $(JOBS)
 

@@ -115,7 +115,7 @@ static struct vflash *chip_with(const char *name, const char *path)
         vflash_free(chip);
         return NULL;
     }
-    const size_t got = fread(vflash_memory(chip), 1, facts->chip_size, file);
+    const size_t got = fread(vflash_memory(chip), 1, vflash_driver(chip)->chip_size, file);
     fclose(file);
     return got > 0 ? chip : NULL;
 }

@@ -87,6 +87,8 @@ IMAGE_PROGRAMS = ("usr/bin/mksquashfs", "usr/bin/genromfs", "sbin/mkfs.cramfs")
 COMMAND = "norbench-cell-own"
 COPY = "norbench-linux-copy"  # peers/linux/copy_tree.c
 FUSE = "nf2-fuse"  # peers/linux/nf2_fuse.c
+PACKED = "norbench-packed"  # packed/load.c
+CODECS = ROOT / "examples" / "compressed"
 STEP_SECONDS = 900
 
 
@@ -265,12 +267,15 @@ def programs(directory: Path) -> dict[str, Path]:
         COMMAND: folder / "norbench" / COMMAND,
         COPY: folder / "peers/own" / COPY,
         FUSE: folder / "peers/own" / FUSE,
+        PACKED: folder / "packed" / PACKED,
     }
 
 
 def build_programs(directory: Path) -> None:
     folder = directory / "cell"
     cmake = which("cmake")
+    codecs = directory.parent / "codecs"  # where `make release` has them, too
+    run(["env", f"PYTHON={sys.executable}", CODECS / "fetch.sh", codecs], error=RegistryError)
     run(
         [
             cmake,
@@ -282,10 +287,11 @@ def build_programs(directory: Path) -> None:
             "-DCMAKE_EXE_LINKER_FLAGS=-static",
             "-DNF2FS_PYTHON=OFF",
             f"-DNF2FS_FUSE_ROOT={directory / 'root'}",
+            f"-DNF2FS_CODECS_DIR={codecs}",
             "-DCMAKE_BUILD_TYPE=Release",
         ]
     )
-    run([cmake, "--build", folder, "--target", COMMAND, COPY, FUSE])
+    run([cmake, "--build", folder, "--target", *programs(directory)])
 
 
 # ---- the root in memory ----
@@ -390,6 +396,8 @@ def sources_digest() -> str:
         ROOT / "vfs",
         ROOT / "vflash",
         ROOT / "norbench",
+        ROOT / "packed",
+        CODECS,
     ]
     for path in sorted(
         path
