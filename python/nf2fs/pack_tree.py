@@ -18,6 +18,7 @@ from .trees import NAME_MAX, kind_name
 from .volume import COPY_SIZE
 
 Pieces = Callable[[], Iterator[bytes]]
+Packer = Callable[[bytes], bytes | None]  # None: leave it as it is
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Tree:
             for file in self.files.values()
         )
 
-    def compress(self, packed: Callable[[bytes], bytes | None]) -> None:
+    def compress(self, packed: Packer) -> None:
         """Files for which `packed` returns bytes hold these instead."""
         for path, file in self.files.items():
             data = b"".join(file.pieces())

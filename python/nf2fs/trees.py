@@ -12,7 +12,7 @@ import os
 import posixpath
 import secrets
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
@@ -283,7 +283,9 @@ def _part_name(target: str) -> str:
     return os.path.join(directory, PART + secrets.token_hex(4))
 
 
-def file_pieces(volume: Volume, source: str, decompress: bool = False) -> Iterator[bytes]:
+def file_pieces(
+    volume: Volume, source: str, decompress: bool = False
+) -> Generator[bytes, None, None]:
     """What a file of the volume holds; with `decompress`, of a compressed one what it held before
     that. A damaged one is an error before the first piece."""
     with volume.open(source, "rb", buffering=0) as file:

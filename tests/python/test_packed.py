@@ -5,6 +5,7 @@ device's readers (packed/) give back, from whole images and from damaged ones.""
 import json
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -306,3 +307,19 @@ def test_options_that_make_no_sense(tree, tmp_path, nf2):
     ):
         code, _, err = nf2("pack", tree, image, *arguments)
         assert code == 2 and said in err and not image.exists()
+
+
+@needs_sources
+def test_the_readmes_code_compiles(tmp_path):
+    (block,) = re.findall(r"```c\n(.*?)```", (ROOT / "packed/README.md").read_text(), re.S)
+    (tmp_path / "block.c").write_text(
+        '#include "nf2_packed.h"\n#include "unpack.h"\nint run(const struct nf2_flash *chip);\n'
+        "int run(const struct nf2_flash *chip) {\nconst struct nf2_flash flash = *chip;\n"
+        f"{block}\nreturn result;\n}}\n"
+    )
+    includes = [f"-I{ROOT / name}" for name in ("include", "packed", "examples/compressed")]
+    subprocess.run(
+        [COMPILER, "-std=c11", "-Wall", "-Werror", *includes, "-fsyntax-only", tmp_path / "block.c"],
+        check=True,
+        timeout=SECONDS,
+    )

@@ -64,7 +64,7 @@ def lines(done: packing.Packed) -> list[str]:
     for one in done.partitions:
         named = f" (--chip {one.chip})" if one.chip else ""
         left = "" if one.free is None else f"; {show.size_text(one.free)} free"
-        if one.compressed:
+        if one.compressed and one.stored is not None:
             left = f", {one.compressed} of them compressed: {show.size_text(one.stored)}{left}"
         left += "; read-only" if one.read_only and not alone else ""
         found.append(
