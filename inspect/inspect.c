@@ -35,8 +35,10 @@ static int look(nf2_t *fs, uint32_t region, uint32_t regions, struct nf2_holes *
         for (unsigned level = 0; result >= 0 && level <= fs->root_level; level++) {
             nf2_holes_use(fs, path.node[level].block);
         }
-        more = path.bounded;
-        nf2_key_copy(&fs->walk.cursor, &path.upper);
+        if (result >= 0) {
+            more = path.bounded;
+            nf2_key_copy(&fs->walk.cursor, &path.upper);
+        }
     }
     *seen = fs->space.marked;
     fs->space = space;

@@ -321,7 +321,8 @@ void bench_truncate(struct bench *bench, struct bench_file *file, uint32_t size)
 
 static enum call_kind kind_of(enum vfs_more what)
 {
-    static const enum call_kind kinds[] = {CALL_TELL, CALL_SIZE, CALL_PREALLOCATE, CALL_REWINDDIR, CALL_HEALTH, CALL_CHECK};
+    static const enum call_kind kinds[] = {CALL_TELL, CALL_SIZE, CALL_PREALLOCATE, CALL_REWINDDIR, CALL_HEALTH, CALL_CHECK,
+                                          CALL_DISCARD, CALL_SAVE, CALL_LOAD};
     return kinds[what];
 }
 
@@ -334,6 +335,54 @@ void bench_more(struct bench *bench, struct bench_file *file, enum vfs_more what
         if (finish(bench, call_name(kind), "", result) && expected >= 0 && result != expected) {
             bench_fail(bench, "%s says %d where it is %d", call_name(kind), (int)result, (int)expected);
         }
+    }
+}
+
+/* What is written does not reach the model. */
+void bench_write_and_discard(struct bench *bench, const char *path, uint32_t length)
+{
+    struct bench_file file = bench_open(bench, path, VFS_READ | VFS_WRITE);
+    if (!bench_ok(bench)) {
+        return;
+    }
+    payload_fill(&bench->bytes, bench->out, length);
+    begin(bench, (struct call_facts){.kind = CALL_WRITE, .bytes = length});
+    bool written = finish(bench, "write", path, bench->fs.ops->write(bench->fs.context, file.handle, bench->out, length));
+    bench->writers--;
+    if (written) {
+        begin(bench, (struct call_facts){.kind = CALL_DISCARD});
+        (void)finish(bench, "discard", path, bench->fs.ops->more(bench->fs.context, VFS_DISCARD, file.handle, 0));
+    }
+}
+
+void bench_save(struct bench *bench, const char *path, uint32_t length)
+{
+    struct vfs_whole whole = {path, bench->out};
+    if (!bench_ok(bench)) {
+        return;
+    }
+    payload_fill(&bench->bytes, bench->out, length);
+    begin(bench, (struct call_facts){.kind = CALL_SAVE, .names = names_in(path), .bytes = length});
+    if (finish(bench, "save", path, bench->fs.ops->more(bench->fs.context, VFS_SAVE, &whole, length))) {
+        struct model_node *node = model_add(&bench->model, path, false);
+        if (node == NULL || model_resize(node, 0) != 0 || model_write(node, 0, bench->out, length) != 0) {
+            bench_fail(bench, "no memory on this computer");
+        }
+    }
+}
+
+void bench_load(struct bench *bench, const char *path)
+{
+    const struct model_node *node = model_find(&bench->model, path);
+    struct vfs_whole whole = {path, bench->in};
+    if (!bench_ok(bench) || node == NULL || node->size > sizeof(bench->in)) {
+        return;
+    }
+    begin(bench, (struct call_facts){.kind = CALL_LOAD, .names = names_in(path), .bytes = node->size});
+    int32_t result = bench->fs.ops->more(bench->fs.context, VFS_LOAD, &whole, sizeof(bench->in));
+    if (finish(bench, "load", path, result) &&
+        ((uint32_t)result != node->size || (result > 0 && memcmp(bench->in, node->data, node->size) != 0))) {
+        wrong_data(bench, path, "loaded other bytes than were saved");
     }
 }
 
@@ -561,6 +610,16 @@ void bench_progress(struct bench *bench, double done, double all)
         fprintf(stderr, "progress %.2f of %.2f, flash time %.1f s\n", done, all, (double)vflash_counts(bench->chip)->time_us / 1e6);
         fflush(stderr);
     }
+}
+
+void bench_step_begin(struct bench *bench)
+{
+    record_step_begin(&bench->record);
+}
+
+void bench_step_end(struct bench *bench, const char *format, uint32_t number)
+{
+    record_step_numbered(&bench->record, format, number);
 }
 
 void bench_put(struct bench *bench, const char *path, uint32_t size, uint32_t piece)

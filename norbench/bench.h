@@ -99,6 +99,10 @@ void bench_sync(struct bench *bench, struct bench_file *file);
 void bench_truncate(struct bench *bench, struct bench_file *file, uint32_t size);
 /* A call that only some file systems have (`file`: NULL where it has none); its result must be `expected`, where that is not negative. */
 void bench_more(struct bench *bench, struct bench_file *file, enum vfs_more what, uint32_t argument, int32_t expected);
+/* Writes over the front of a file that is there, and gives that up; replaces or makes a file by one call; reads one and compares. */
+void bench_write_and_discard(struct bench *bench, const char *path, uint32_t length);
+void bench_save(struct bench *bench, const char *path, uint32_t length);
+void bench_load(struct bench *bench, const char *path);
 void bench_statfs(struct bench *bench);
 /* A listing that is begun, and set back to its beginning, where the file system can. */
 void bench_rewind(struct bench *bench, const char *path);
@@ -121,6 +125,10 @@ void bench_operation(struct bench *bench);
 
 /* Idle time now, if the file system uses any. Whether it says that work is left. */
 bool bench_idle(struct bench *bench, uint32_t budget_us);
+
+/* Around an operation of several calls: the row has what it came to, by the name that the format gives with the number. */
+void bench_step_begin(struct bench *bench);
+void bench_step_end(struct bench *bench, const char *format, uint32_t number);
 
 /* A line about how far a long run is, where it was asked for. */
 void bench_progress(struct bench *bench, double done, double all);

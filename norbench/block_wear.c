@@ -57,6 +57,10 @@ void wear_record(struct bench *bench)
         uint32_t wear = vflash_wear(bench->chip, block);
         least = wear < least ? wear : least;
         note_least(&bench->record, wear);
+        if (block < RECORD_LEAST_MAX) {
+            bench->record.wear_first[block] = wear;
+            bench->record.wear_first_count = block + 1;
+        }
         most_block = wear > most ? block : most_block;
         most = wear > most ? wear : most;
         sum += wear;

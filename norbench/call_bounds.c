@@ -15,10 +15,14 @@ struct call_geometry call_geometry_of(const struct vflash_chip *chip)
         .read_us = chip->read_page_us,
         .program_us = chip->program_page_us,
         .erase_us = chip->erase_us[0],
+        .large_us = chip->erase_us[0],
     };
     for (int i = 0; i < 3; i++) {
         uint32_t blocks = chip->erase_sizes[i] / chip->block_size;
-        geometry.large = blocks > geometry.large ? blocks : geometry.large;
+        if (blocks > geometry.large) {
+            geometry.large = blocks;
+            geometry.large_us = chip->erase_us[i];
+        }
     }
     return geometry;
 }
@@ -43,6 +47,7 @@ static const char *const names[CALL_KINDS] = {
     [CALL_OPEN] = "open", [CALL_OPEN_NEW] = "open, a new file", [CALL_READ] = "read", [CALL_WRITE] = "write", [CALL_SEEK] = "seek", [CALL_TELL] = "tell",
     [CALL_SIZE] = "size", [CALL_TRUNCATE] = "truncate", [CALL_PREALLOCATE] = "preallocate",
     [CALL_SYNC] = "sync", [CALL_CLOSE] = "close, changed", [CALL_CLOSE_UNCHANGED] = "close, unchanged",
+    [CALL_DISCARD] = "discard", [CALL_SAVE] = "save", [CALL_LOAD] = "load",
 };
 
 const char *call_name(enum call_kind kind)

@@ -21,7 +21,7 @@ enum call_kind {
     CALL_STAT, CALL_MKDIR, CALL_REMOVE, CALL_RENAME,
     CALL_OPENDIR, CALL_READDIR, CALL_REWINDDIR, CALL_CLOSEDIR,
     CALL_OPEN, CALL_OPEN_NEW, CALL_READ, CALL_WRITE, CALL_SEEK, CALL_TELL, CALL_SIZE, CALL_TRUNCATE, CALL_PREALLOCATE,
-    CALL_SYNC, CALL_CLOSE, CALL_CLOSE_UNCHANGED,
+    CALL_SYNC, CALL_CLOSE, CALL_CLOSE_UNCHANGED, CALL_DISCARD, CALL_SAVE, CALL_LOAD,
     CALL_KINDS
 };
 
@@ -47,6 +47,8 @@ enum call_unit {
     UNIT_WRITE_WAY,             /* the way to the leaf of each */
     UNIT_LEAVES,                /* a walk over all leaves */
     UNIT_VOLUME,                /* erases that take the whole volume; of reads, one for each block */
+    UNIT_AHEAD,                 /* erases that a call makes ahead; of reads, the looks for their regions */
+    UNIT_PACE,                  /* of a walk's steps in one call: operations of this kind that their time is enough for */
     UNIT_BUDGET,                /* of idle work: operations of this kind that the budget is time for */
     CALL_UNITS
 };
@@ -62,7 +64,7 @@ enum call_measure {
 struct call_geometry {
     uint32_t page_size, block_size, blocks;
     uint32_t large;             /* blocks of the largest erase, 1: there is no larger one */
-    uint32_t read_us, program_us, erase_us;
+    uint32_t read_us, program_us, erase_us, large_us;   /* large_us: of the largest erase */
 };
 
 struct call_facts {

@@ -16,6 +16,8 @@
 #define WRITE_WAY [UNIT_WRITE_WAY]
 #define WRITE [UNIT_WRITE]
 #define VOLUME [UNIT_VOLUME]
+#define AHEAD [UNIT_AHEAD]
+#define PACE [UNIT_PACE]
 #define BUDGET [UNIT_BUDGET]
 
 static const char walks[] = "may wait for walks over all leaves, and for what they move";
@@ -24,22 +26,33 @@ static const char copies[] =
 static const char leaves[] = "reads all of the tree";
 
 /*
- * What each part of a changing call may come to; twice what the design's own sum is.
+ * What each part of a changing call may come to; the trees' parts are twice the design's own sums.
  *
  *   the tree, 8 T: each node on the way is looked at, and again for the plan, for the new nodes, and
  *   for the records in the node above; with a GROUP, for both leaves of a rename.
- *   the walk, 16 T (`pace` in sweep.c): 16 pages of work with each change, of which a leaf that is
- *   visited counts as two, and is reached again from the root after each move.
- *   programs, 2 T + 52: two new nodes for each level; 16 pages moved, a record for each, and for the
- *   nodes above them, a turn of the root log (2), an anchor (2), two CHECKPOINTs.
- *   erases, 2 H + 4: those nodes; a block for what is moved, one for data, one for the log and one
- *   for the super blocks.
- *   While erased blocks last: one for each of the last three.
+ *   counts of wear, 20 T (`nf2_wear_record`): of four regions at most, which may be in as many
+ *   entries. Each is looked up, and its leaf changed: 5 T.
+ *   erases ahead, A (`erase_ahead`): one large one, or small ones as long as that takes. For each a
+ *   region is looked for, in all entries of wear.
+ *   the walk, M (`pace`): steps begin as long as less was done than takes the time of 150 programs.
+ *   One more step is past that, 10 T: a leaf is visited and joined, its neighbour read, and what it
+ *   refers to is moved with a change. In a roomy volume only a walk that idle time has begun goes on,
+ *   and never at the pace of one that is late.
+ *   programs, 6 T + M + 84: two new nodes for each level, by the change, by the counts, and by the
+ *   step past the time. 24 pages that this step moves and six records; four counts; a turn of the
+ *   root log (2), an anchor (2), two CHECKPOINTs and the change's own two records: 42, twice.
+ *   erases, 6 H + A + M + 4: those nodes; a block for what is moved, one for data, one for the log and
+ *   one for the super blocks.
+ *   While erased blocks last: those that are made ahead, and one for each of the last three.
  */
-#define CHANGE_READS WAY = 24
-#define CHANGE_PROGRAMS WAY = 2, ONE = 52
-#define CHANGE_ERASES LEVEL = 2, ONE = 4
-#define CHANGE_ERASES_AHEAD ONE = 3
+#define CHANGE_READS WAY = 38, AHEAD = 1, PACE = 1
+#define CHANGE_PROGRAMS WAY = 6, ONE = 84, PACE = 1
+#define CHANGE_ERASES LEVEL = 6, ONE = 4, AHEAD = 1, PACE = 1
+#define CHANGE_ERASES_AHEAD ONE = 3, AHEAD = 1
+
+/* A second change of the tree: 24 T with the look-ups of its pieces; its pages. */
+#define WRITE_READS WAY = 62, PAGE = 2, LEAVES = 1, AHEAD = 1, PACE = 1
+#define WRITE_PROGRAMS WAY = 8, ONE = 84, PAGE = 1, PACE = 1
 
 #define CHANGE(...)                                                                        \
     {{READS(__VA_ARGS__ CHANGE_READS), PROGRAMS(CHANGE_PROGRAMS), ERASES(CHANGE_ERASES),   \
@@ -56,7 +69,12 @@ const struct bound call_table[CALL_KINDS][FILL_CLASSES] = {
     /* The super blocks, two blocks of the log twice, the root; each page twice, for its records. */
     [CALL_MOUNT] = READS_ONLY(NODE = 24),
     [CALL_MOUNT_CUT] = READS_ONLY(NODE = 24),
-    [CALL_UNMOUNT] = ALL_FILLS(READS(NODE = 4), PROGRAMS(ONE = 6), ERASES(ONE = 2),
+    /*
+     * Of a session behind a cut that changed nothing: the log is looked through once more, and two super
+     * blocks for their ends; a turn takes along what waits in the log. Each page twice, for its records.
+     * Programs: an anchor that is owed, a turn (2) with its anchor, and a last CHECKPOINT (2).
+     */
+    [CALL_UNMOUNT] = ALL_FILLS(READS(NODE = 8), PROGRAMS(ONE = 6), ERASES(ONE = 2),
                                ERASES_AHEAD(ONE = 2)),
     [CALL_HEALTH] = READS_ONLY(WEAR_WAY = 2),
     [CALL_MAINTAIN] = ALL_FILLS(READS(BUDGET = 1), PROGRAMS(BUDGET = 1), ERASES(BUDGET = 1),
@@ -69,8 +87,8 @@ const struct bound call_table[CALL_KINDS][FILL_CLASSES] = {
     [CALL_RENAME] = IF_ROOMY(CHANGE(NAME = 1,)),
 
     [CALL_OPENDIR] = READS_ONLY(NAME = 1, WAY = 1),
-    /* Four leaves; those that removed names left empty are passed. */
-    [CALL_READDIR] = READS_ONLY(WAY = 8),
+    /* Four leaves; and all others, if removals left them without a name: each is viewed and passed. */
+    [CALL_READDIR] = READS_ONLY(WAY = 8, LEAVES = 2),
 
     [CALL_OPEN] = READS_ONLY(NAME = 1, WAY = 1),
     [CALL_OPEN_NEW] = IF_ROOMY(CHANGE(NAME = 1,)),
@@ -81,17 +99,29 @@ const struct bound call_table[CALL_KINDS][FILL_CLASSES] = {
     [CALL_SIZE] = READS_ONLY(WAY = 1),
 
     /*
-     * What a handle has in its buffer goes out, and a fifth piece to the shadow: two changes. The file's
-     * map is read for the pieces that are replaced, or cut: L, if it has all leaves.
+     * What a handle has in its buffer goes out, and a fifth piece to the shadow: two changes of the
+     * tree, and what each call has. The file's map is read for the pieces that are replaced, or cut: L,
+     * if it has all leaves.
      */
-    [CALL_WRITE] = IF_ROOMY({{READS(PAGE = 2, WAY = 48, LEAVES = 1), PROGRAMS(PAGE = 1, WAY = 2, ONE = 52),
-                              ERASES(BLOCK = 1, LEVEL = 2, ONE = 4), ERASES_AHEAD(ONE = 3)}}),
+    [CALL_WRITE] = IF_ROOMY({{READS(WRITE_READS), PROGRAMS(WRITE_PROGRAMS),
+                              ERASES(CHANGE_ERASES, BLOCK = 1), ERASES_AHEAD(CHANGE_ERASES_AHEAD)}}),
     [CALL_TRUNCATE] = IF_ROOMY(CHANGE()),
     [CALL_PREALLOCATE] = IF_ROOMY(CHANGE()),
     [CALL_SYNC] = IF_ROOMY({{READS(CHANGE_READS, WRITE_WAY = 2, LEAVES = 1), PROGRAMS(CHANGE_PROGRAMS, WRITE = 3),
                              ERASES(CHANGE_ERASES), ERASES_AHEAD(CHANGE_ERASES_AHEAD)}}),
     [CALL_CLOSE] = IF_ROOMY({{READS(CHANGE_READS, WRITE_WAY = 2, LEAVES = 1), PROGRAMS(CHANGE_PROGRAMS, WRITE = 3),
                               ERASES(CHANGE_ERASES), ERASES_AHEAD(CHANGE_ERASES_AHEAD)}}),
+    /* What was not synced is forgotten; what of it is on the chip, a later walk or idle time finds. */
+    [CALL_DISCARD] = READS_ONLY(ONE = 0),
+
+    /*
+     * The name twice, the old content (as it is read), then what the write and the sync of the new one come
+     * to: three pieces and a shadow, so that two changes more are made. The old map goes as an orphan.
+     */
+    [CALL_SAVE] = IF_ROOMY({{READS(WAY = 70, NAME = 2, PAGE = 66, LEAVES = 1, AHEAD = 2, PACE = 2),
+                             PROGRAMS(WAY = 10, ONE = 180, PAGE = 1, PACE = 2),
+                             ERASES(LEVEL = 10, ONE = 8, BLOCK = 1, AHEAD = 2, PACE = 2), ERASES_AHEAD(ONE = 6, AHEAD = 2)}}),
+    [CALL_LOAD] = READS_ONLY(WAY = 3, NAME = 1, PAGE = 64),
 };
 
 /* ---- geometry ----------------------------------------------------------------------------------- */
@@ -101,6 +131,8 @@ const struct bound call_table[CALL_KINDS][FILL_CLASSES] = {
 #define LOG_PAGE 256u           /* of a log, in bytes */
 #define LOG_PAGES 32u           /* at most */
 #define LOOKS 64u               /* at keys, where a node is searched, and at where its base ends */
+#define WALK_PAGES 150u         /* so many programs' time is for the walk in one call, */
+#define PROCESSOR_US 16u        /* where each page that is read counts as so much more */
 #define FANOUT 50u              /* children of an inner node that is half full of keys of some 24 bytes */
 
 /* The pages of a node and one more. */
@@ -136,6 +168,27 @@ static uint64_t blocks_begun(const struct call_geometry *geometry, uint64_t byte
     return (bytes + geometry->block_size - 1u) / geometry->block_size;
 }
 
+/* Entries with the erases of all regions. */
+static uint64_t wear_ways(const struct call_geometry *geometry)
+{
+    return ((geometry->blocks < REGIONS ? geometry->blocks : REGIONS) + WEAR - 1u) / WEAR;
+}
+
+/* The steps of a walk that one call makes: what fits in their time, and the one that is begun last. */
+static uint64_t pace(const struct call_geometry *geometry, enum call_measure measure)
+{
+    uint64_t time_us = (uint64_t)WALK_PAGES * geometry->program_us;
+
+    switch (measure) {
+    case MEASURE_READS:
+        return time_us / (geometry->read_us + PROCESSOR_US) + 1u;
+    case MEASURE_PROGRAMS:
+        return WALK_PAGES;
+    default:
+        return time_us / geometry->erase_us + 1u;
+    }
+}
+
 uint64_t call_unit_value(const struct call_geometry *geometry, const struct call_facts *facts,
                          enum call_unit unit, enum call_measure measure)
 {
@@ -153,7 +206,7 @@ uint64_t call_unit_value(const struct call_geometry *geometry, const struct call
     case UNIT_LEVEL:
         return levels(geometry);
     case UNIT_WEAR:
-        return ((geometry->blocks < REGIONS ? geometry->blocks : REGIONS) + WEAR - 1u) / WEAR * way;
+        return wear_ways(geometry) * way;
     case UNIT_LEAVES:
         return (uint64_t)geometry->blocks * node_pages(geometry);
     case UNIT_PAGE:
@@ -167,6 +220,12 @@ uint64_t call_unit_value(const struct call_geometry *geometry, const struct call
     case UNIT_VOLUME:
         return measure == MEASURE_READS ? geometry->blocks :
                geometry->blocks / geometry->large + 2u * (geometry->large - 1u);
+    case UNIT_AHEAD: {
+        uint64_t erases = (geometry->large_us + geometry->erase_us - 1u) / geometry->erase_us;
+        return measure == MEASURE_READS ? erases * wear_ways(geometry) * way : erases;
+    }
+    case UNIT_PACE:
+        return pace(geometry, measure);
     case UNIT_BUDGET:
         return facts->budget_us / (measure == MEASURE_READS      ? geometry->read_us
                                    : measure == MEASURE_PROGRAMS ? geometry->program_us
@@ -210,7 +269,7 @@ bool call_erased_last(const struct call_geometry *geometry, const struct call_fa
 
 const uint32_t call_kinds_by_fill =
     1u << CALL_OPEN_NEW | 1u << CALL_WRITE | 1u << CALL_TRUNCATE | 1u << CALL_PREALLOCATE |
-    1u << CALL_SYNC | 1u << CALL_CLOSE | 1u << CALL_MKDIR | 1u << CALL_RENAME | 1u << CALL_REMOVE;
+    1u << CALL_SYNC | 1u << CALL_CLOSE | 1u << CALL_SAVE | 1u << CALL_MKDIR | 1u << CALL_RENAME | 1u << CALL_REMOVE;
 
 const char *call_unbounded(const struct call_geometry *geometry, const struct call_facts *facts)
 {
@@ -235,6 +294,8 @@ const struct unit call_units[CALL_UNITS] = {
     [UNIT_WRITE] = {"k", "stretches of the file written since its last sync: writes that go on where the one before ended are one"},
     [UNIT_WRITE_WAY] = {"K", "T for each of those"},
     [UNIT_VOLUME] = {"E", "erases that take the whole volume, the largest where they fit; of pages read, one for each block"},
+    [UNIT_AHEAD] = {"A", "erases that a call makes ahead: those that begin in the time of a large one; of pages read, W for each"},
+    [UNIT_PACE] = {"M", "what a call does of a walk: so many operations of this kind as 150 programs' time is enough for (a page read counts 16 us more)"},
     [UNIT_BUDGET] = {"u", "so many operations of this kind as the budget is time for"},
 };
 
@@ -265,7 +326,6 @@ const char *const call_exceptions[] = {
     "The write behind four stretches, the sync or close of more than four, or of what lies in as many pieces since no free blocks lie together, and a write elsewhere than at the end of content that was never synced: the entries of all of the "
     "file's map are copied.",
     "The first call after a cut inside a change of several leaves that may change something itself: it applies that. Cuts between calls, as those of the benchmark, leave none.",
-    "readdir, where so many names were removed that more than four leaves in a row have none; idle work joins them.",
     "check: it reads all of the tree.",
     "A call that meets a block which fails for good.",
     NULL,
@@ -273,9 +333,11 @@ const char *const call_exceptions[] = {
 
 const char *const call_notes[] = {
     "T takes it that each node on the way is read to its end. Where a base has grown, or has few changes behind it, a view costs a few pages.",
-    "Each call that changes something may be the one that splits all nodes on its way, and that a walk has 16 pages of work for. They hardly come together.",
+    "Each call that changes something may be the one that splits all nodes on its way, that erases ahead, that writes the counts of four regions, and that goes on with a walk. They hardly come together.",
+    "readdir: 2 L is for leaves in which removals left no name. It passes all of them that follow each other; idle work and walks join them.",
     "mount after a cut: the benchmark cuts between calls. A cut inside a call leaves more to settle; PROOF.md has the longest mounts of all cuts.",
     "seek, tell, size: they read where another handle has synced the file since, which the benchmark does not do.",
+    "nf2_keep_times: a sync, save, close or discard may set a time, which is one change more. The calls of nf2fs/attributes.h that set something are such a change, and those that read cost what a stat does.",
     "NF2_O_SYNC: a write of such a handle costs what the write and the sync may.",
     NULL,
 };

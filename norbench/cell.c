@@ -358,12 +358,12 @@ static void verify_after_cut(struct bench *bench)
     bench->cut_verified = !bench->failed;
 }
 
-/* Both ways where the row is durable and this computer has the memory. */
-static void verify(struct bench *bench, const struct workload *workload)
+/* Both ways where the row is durable, the chip can be set back, and this computer has the memory. */
+static void verify(struct bench *bench, const struct workload *workload, const struct vfs_entry *entry)
 {
     struct kept end = {0}, start = {0};
     bool durable = strcmp(workload->mode, "durable") == 0 && bench->mounted && !bench->failed;
-    if (durable) {
+    if (durable && !entry->own_flash) {
         start = keep(bench);
     }
     verify_after_unmount(bench);
@@ -376,12 +376,12 @@ static void verify(struct bench *bench, const struct workload *workload)
     vflash_release(start.chip);
 }
 
-static void run(struct bench *bench, const struct workload *workload, const struct arguments *arguments, const char *version)
+static void run(struct bench *bench, const struct workload *workload, const struct arguments *arguments, const struct vfs_entry *entry)
 {
     if (strcmp(arguments->state, "fresh") == 0) {
         format_and_mount(bench);
     } else {
-        make_aged(bench, arguments, version);
+        make_aged(bench, arguments, entry->version);
     }
     if (workload->prepare != NULL) {
         workload->prepare(bench, workload);
@@ -398,7 +398,7 @@ static void run(struct bench *bench, const struct workload *workload, const stru
     }
     bench->may_fill = false;
     bench->full = false;
-    verify(bench, workload);
+    verify(bench, workload, entry);
 }
 
 /* ---- what is watched beside ------------------------------------------------------------------------ */
@@ -537,7 +537,7 @@ static int run_cell(struct bench *bench, const struct arguments *arguments, cons
         fprintf(stderr, "norbench-cell: --aged-run is for aged chips, and not for native, which keeps its map in RAM\n");
         return 2;
     }
-    run(bench, workload, arguments, entry->version);
+    run(bench, workload, arguments, entry);
     settle(bench, arguments);
     struct vfs_entry named = *entry;
     named.name = arguments->fs;             /* with its settings */

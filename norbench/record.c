@@ -174,6 +174,30 @@ void record_step_end(struct record *record, const char *name)
     }
 }
 
+/* Names live as long as the program: it runs one cell, and that has few steps. */
+static const char *numbered(const char *format, uint32_t number)
+{
+    static char names[SERIES_MAX][32];
+    static uint32_t count;
+    char wanted[sizeof(names[0])];
+    snprintf(wanted, sizeof(wanted), format, (unsigned)number);
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(names[i], wanted) == 0) {
+            return names[i];
+        }
+    }
+    if (count == SERIES_MAX) {
+        return "others";
+    }
+    memcpy(names[count], wanted, sizeof(wanted));
+    return names[count++];
+}
+
+void record_step_numbered(struct record *record, const char *format, uint32_t number)
+{
+    record_step_end(record, numbered(format, number));
+}
+
 void record_extra(struct record *record, const char *key, double value)
 {
     if (record->extra_count < RECORD_EXTRAS_MAX) {

@@ -14,6 +14,13 @@
 #define RECORD_WINDOWS_MAX 64u
 #define RECORD_EXTRAS_MAX 24u
 #define RECORD_LEAST_MAX 8u
+#define RECORD_RETIRED_MAX 64u
+
+/* How much the user had written when so many blocks had failed. */
+struct record_retired {
+    uint64_t bytes;
+    uint32_t blocks;
+};
 
 /* A figure that only some workloads have. */
 struct record_extra {
@@ -57,6 +64,10 @@ struct record {
     struct record_extra extras[RECORD_EXTRAS_MAX];
     uint32_t extra_count;
     uint32_t wear_least[RECORD_LEAST_MAX], wear_least_count;     /* erases of the least worn blocks, ascending, where wear is looked at */
+    uint32_t wear_first[RECORD_LEAST_MAX], wear_first_count;     /* erases of the chip's first blocks: file systems that have fixed blocks have them there */
+
+    struct record_retired retired[RECORD_RETIRED_MAX];
+    uint32_t retired_count;
 
     uint64_t overwrites;                /* of a workload that goes from front to back: how many there were */
     uint64_t operations;
@@ -90,6 +101,8 @@ void record_maintain_end(struct record *record);
 /* Around an operation of several calls (or of one that has a meaning of its own). */
 void record_step_begin(struct record *record);
 void record_step_end(struct record *record, const char *name);
+/* The same, by a name that a number is put in, for its %u. */
+void record_step_numbered(struct record *record, const char *format, uint32_t number);
 
 /* A figure of this workload's own; `key` becomes a key of the row. */
 void record_extra(struct record *record, const char *key, double value);

@@ -145,13 +145,28 @@ static void put_set(const char *key, struct series_set *set)
     printf("}, ");
 }
 
+static void put_list(const char *key, const uint32_t *values, uint32_t count)
+{
+    if (count == 0) {
+        return;
+    }
+    printf("\"%s\": [", key);
+    for (uint32_t i = 0; i < count; i++) {
+        printf("%s%" PRIu32, i == 0 ? "" : ", ", values[i]);
+    }
+    printf("], ");
+}
+
 static void put_own(struct record *record)
 {
     for (uint32_t i = 0; i < record->extra_count; i++) {
         printf("\"%s\": %.10g, ", record->extras[i].key, record->extras[i].value);
     }
-    for (uint32_t i = 0; i < record->wear_least_count; i++) {
-        printf("%s%" PRIu32 "%s", i == 0 ? "\"wear_least\": [" : ", ", record->wear_least[i], i + 1 == record->wear_least_count ? "], " : "");
+    put_list("wear_least", record->wear_least, record->wear_least_count);
+    put_list("wear_first", record->wear_first, record->wear_first_count);
+    for (uint32_t i = 0; i < record->retired_count; i++) {
+        const struct record_retired *at = &record->retired[i];
+        printf("%s[%" PRIu64 ", %" PRIu32 "]%s", i == 0 ? "\"retired\": [" : ", ", at->bytes, at->blocks, i + 1 == record->retired_count ? "], " : "");
     }
     put_set("calls", &record->calls);
     put_set("steps", &record->steps);
@@ -176,9 +191,25 @@ static void put_map(const struct vflash *chip, const char *key, uint32_t (*of_pa
     printf("], ");
 }
 
+/* How many accesses had how many bytes: the key is the power of two that they do not pass. */
+static void put_sizes(const char *key, const uint64_t *sizes)
+{
+    const char *separator = "";
+    printf("\"%s\": {", key);
+    for (uint32_t i = 0; i < TAP_SIZES; i++) {
+        if (sizes[i] != 0) {
+            printf("%s\"%u\": %" PRIu64, separator, 1u << i, sizes[i]);
+            separator = ", ";
+        }
+    }
+    printf("}, ");
+}
+
 static void put_maps(const struct bench *bench)
 {
     if (bench->maps) {
+        put_sizes("read_sizes", bench->tap.read_sizes);
+        put_sizes("program_sizes", bench->tap.program_sizes);
         put_map(bench->chip, "block_erases", NULL);
         put_map(bench->chip, "block_programs", vflash_page_programs);
         put_map(bench->chip, "block_reads", vflash_page_reads);

@@ -7,7 +7,7 @@
 
 #include "vflash.h"
 
-#define SERIES_MAX 24u
+#define SERIES_MAX 48u
 
 struct series_sample {
     uint64_t us;                /* page convention, fast reads */

@@ -19,6 +19,15 @@ static void note(struct tap *tap, enum stacks_operation operation, uint64_t befo
     }
 }
 
+uint32_t tap_size(uint32_t length)
+{
+    uint32_t place = 0;
+    while (place + 1 < TAP_SIZES && 1u << place < length) {
+        place++;
+    }
+    return place;
+}
+
 static int tap_read(void *context, uint32_t address, void *data, uint32_t length)
 {
     struct tap *tap = context;
@@ -26,6 +35,7 @@ static int tap_read(void *context, uint32_t address, void *data, uint32_t length
     int result = tap->chip->read(tap->chip->context, address, data, length);
     if (taken(tap, result)) {
         dumb_read(&tap->dumb, vflash_chip_of(tap->flash), address, length);
+        tap->read_sizes[tap_size(length)]++;
         note(tap, STACKS_READ, before_us);
     }
     return result;
@@ -44,6 +54,7 @@ static int tap_program(void *context, uint32_t address, const void *data, uint32
     int result = tap->chip->program(tap->chip->context, address, data, length);
     if (taken(tap, result)) {
         dumb_program(&tap->dumb, vflash_chip_of(tap->flash), address, length);
+        tap->program_sizes[tap_size(length)]++;
         note(tap, STACKS_PROGRAM, before_us);
     }
     return result;

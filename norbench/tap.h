@@ -18,6 +18,8 @@
 #include "stacks.h"
 #include "vfs.h"
 
+#define TAP_SIZES 32u
+
 struct tap {
     struct nf2_flash driver;        /* what the file system gets */
     const struct nf2_flash *chip;
@@ -27,8 +29,12 @@ struct tap {
     struct vfs_nand nand;           /* for NAND chips: see vfs.h */
     struct dumb dumb;
     struct stacks *stacks;          /* NULL: not asked for */
+    uint64_t read_sizes[TAP_SIZES], program_sizes[TAP_SIZES];       /* calls of at most 1, 2, 4 .. bytes: see tap_size */
     bool off;                       /* the power was cut; who switches it on again clears this */
 };
+
+/* The place of an access of so many bytes: 1 << place is the least power of two that it does not pass. */
+uint32_t tap_size(uint32_t length);
 
 /* Returns 0, or -1 without memory. The chip is taken to be blank, its counters at zero. */
 int tap_open(struct tap *tap, struct vflash *flash);

@@ -71,8 +71,19 @@ TEST(a_difference_is_named)
     vflash_free(chip);
 }
 
+TEST(sizes_are_powers_of_two)
+{
+    static const struct {
+        uint32_t length, place;
+    } cases[] = {{0, 0}, {1, 0}, {2, 1}, {3, 2}, {4, 2}, {5, 3}, {256, 8}, {257, 9}, {UINT32_MAX, TAP_SIZES - 1}};
+    for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        CHECK_EQ(tap_size(cases[i].length), cases[i].place);
+    }
+}
+
 int main(void)
 {
+    RUN(sizes_are_powers_of_two);
     RUN(both_counters_agree);
     RUN(a_difference_is_named);
     return check_done();

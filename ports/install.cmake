@@ -36,7 +36,7 @@ install(FILES "${CMAKE_CURRENT_BINARY_DIR}/nf2fs-config.cmake" "${CMAKE_CURRENT_
 write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/nf2fs-config-version.cmake"
   VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/nf2fs-config-version.cmake" DESTINATION "${nf2fs_package}" COMPONENT library)
-foreach(header nf2fs.h flash.h private.h)
+foreach(header nf2fs.h flash.h private.h attributes.h)
   foreach(place ${NF2FS_INCLUDE})
     if(EXISTS "${place}/nf2fs/${header}")
       install(FILES "${place}/nf2fs/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/nf2fs" COMPONENT library)

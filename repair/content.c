@@ -53,17 +53,32 @@ static uint32_t load_piece(const struct repair *r, const uint8_t *p, uint32_t ro
     return used != 0 && lies_inside(r, piece) ? at + used : 0;
 }
 
+/* Where an entry's body goes on behind the rest of a long name. */
+static uint32_t rest_of(const struct rep_entry *entry)
+{
+    return !rep_has_rest(&entry->key) ? 0 : entry->body_length > 0 ? 1u + entry->body[0] : 1;
+}
+
 /* An entry's body behind the rest of a long name, and behind fields; NULL: no entry of a name. */
 static const uint8_t *body_of(const struct rep_entry *entry, uint32_t *length)
 {
-    uint32_t rest = !rep_has_rest(&entry->key) ? 0 :
-                    entry->body_length > 0 ? 1u + entry->body[0] : 1;
+    uint32_t rest = rest_of(entry);
 
     while (rest + 1 < entry->body_length && entry->body[rest] == NF2_BODY_FIELDS) {
         rest += 2u + entry->body[rest + 1];
     }
     *length = rest < entry->body_length ? entry->body_length - rest : 0;
     return *length > 0 ? entry->body + rest : NULL;
+}
+
+void rep_fields_read(const struct rep_entry *entry, struct item *item)
+{
+    uint32_t length;
+
+    if (body_of(entry, &length) != NULL) {
+        item->fields = entry->body + rest_of(entry);
+        item->fields_length = entry->body_length - length - rest_of(entry);
+    }
 }
 
 uint32_t rep_name_id(const struct rep_entry *entry, uint8_t *kind)

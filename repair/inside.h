@@ -232,7 +232,11 @@ struct item {
     uint32_t id;                /* of a directory or a map */
     uint8_t trust;              /* of the piece that can be trusted least */
     REP_LIST(struct rep_part) parts;
+    const uint8_t *fields;      /* in front of its content: FIELDS, one behind the other, */
+    uint32_t fields_length;     /* bytes of all of them */
 };
+/* What an entry of a name has in front of its content, for the item. */
+void rep_fields_read(const struct rep_entry *entry, struct item *item);
 /* Reads the map with the item's id; where it has none what is in the entry. */
 void rep_content_read(struct repair *r, const struct rep_entry *entry, struct item *item);
 
@@ -282,6 +286,7 @@ struct repair {
     bool lossy, left_out;
     struct repair_summary summary;
     struct rep_log log;         /* that was read last */
+    REP_LIST(struct repair_record) shown;
     struct rep_memory *memory;  /* the newest piece of it */
 };
 

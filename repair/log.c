@@ -171,12 +171,6 @@ static void damaged(struct rep_log *log, uint32_t at)
     log->damage = log->damage != 0 ? log->damage : (uint16_t)at;
 }
 
-/* A session is on record when its anchor is: its anchors may be cut again and again. */
-static bool super(const struct rep_log *log)
-{
-    return log->block < NF2_SUPER_BLOCKS;
-}
-
 /* Does a record of another program follow an invalid one in its page, if that has this length? */
 static bool goes_on_behind(const struct rep_log *log, struct rep_record place, uint32_t length)
 {
@@ -214,7 +208,7 @@ static void note_invalid(struct rep_log *log, const struct rep_record *place)
     }
     log->first_torn = log->torns++ == 0 ? place->at : log->first_torn;
     log->last_torn = place->at;
-    if (log->bad && log->bad_epoch == log->epoch && !super(log)) {
+    if (log->bad && log->bad_epoch == log->epoch) {
         /* two cuts in one session: the core takes both for unfinished writes */
         damaged(log, place->at);
     }
@@ -228,7 +222,7 @@ static void note_invalid(struct rep_log *log, const struct rep_record *place)
 
 static void note_valid(struct rep_log *log, uint32_t end, bool whole)
 {
-    if (whole && log->bad && !super(log) &&
+    if (whole && log->bad &&
         (log->bad_epoch == log->epoch || log->front_epoch == log->epoch || log->last_end == 0)) {
         damaged(log, log->at); /* within a session nothing is written behind a torn program */
     }
@@ -330,10 +324,8 @@ static uint32_t goes_on_at(const struct rep_log *log, uint16_t epoch)
 /* Pages in front of this one are blank, and what was in them is lost. */
 static void note_gap(struct rep_log *log)
 {
-    if (!super(log)) { /* the erase of one may have been cut */
-        damaged(log, log->at);
-        note_lost(log, log->at - NF2_LOG_PAGE);
-    }
+    damaged(log, log->at);
+    note_lost(log, log->at - NF2_LOG_PAGE);
 }
 
 /* Nothing of any session can be here: the core does not look at what is behind. */

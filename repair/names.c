@@ -65,6 +65,9 @@ static void add(struct repair *r, const char *path, const struct rep_entry *entr
     } else if (kind != 0) {
         rep_content_read(r, entry, &item);
     }
+    if (kind != 0 && entry != NULL) {
+        rep_fields_read(entry, &item);
+    }
     item.out.state = kind == 0                                ? REPAIR_LOST :
                      item.out.lost > 0 || item.out.lost_end ? REPAIR_DAMAGED :
                                                               (enum repair_state)item.trust;

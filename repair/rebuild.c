@@ -2,6 +2,7 @@
 /* rebuild.c - what was saved, handed out; and a new volume with all of it. */
 #include "inside.h"
 
+#define ATTRIBUTES_MOST 34u     /* ids that may be set */
 #define SPREAD 2654435761u      /* odd: multiples of it reach all places of a power of two */
 
 bool repair_lost_range(const struct repair *r, unsigned item, unsigned number, uint32_t *from,
@@ -88,11 +89,55 @@ static int write_file(nf2_t *fs, const struct item *item, void *page)
     return removed < 0 && removed != NF2_ERR_NOENT ? removed : result;
 }
 
+/* Ids that are in order, and may be set: of others a volume cannot be made. */
+static bool may_be_set(uint8_t id)
+{
+    return id == NF2_ATTR_MODE || id == NF2_ATTR_TIME ||
+           (id >= NF2_ATTR_USER && id <= NF2_ATTR_USER_LAST);
+}
+
+/* The fields in `p` become attributes that are set, each id once. */
+static uint32_t add_fields(struct nf2_attr *list, uint32_t count, const uint8_t *p, uint32_t length)
+{
+    for (uint32_t at = 0; at + 2 <= length && at + 2 + p[at + 1] <= length; at += 2u + p[at + 1]) {
+        uint32_t place = 0;
+        while (place < count && list[place].id != p[at]) {
+            place++;
+        }
+        if (place == count && count < ATTRIBUTES_MOST && may_be_set(p[at])) {
+            list[count++] = (struct nf2_attr){p[at], p[at + 1], p + at + 2};
+        }
+    }
+    return count;
+}
+
+/* Attributes; those of an older content than the last are left out, and what does not fit. */
+static int write_attributes(nf2_t *fs, const struct item *item)
+{
+    struct nf2_attr list[ATTRIBUTES_MOST];
+    uint32_t count = 0, at = 0;
+
+    while (at + 2 <= item->fields_length) {
+        uint32_t length = item->fields[at + 1];
+        count = add_fields(list, count, item->fields + at + 2,
+                           rep_min(length, item->fields_length - at - 2));
+        for (uint32_t i = 0; length == 0 && i < count; i++) {
+            if (list[i].id == NF2_ATTR_TIME) {
+                list[i--] = list[--count];
+            }
+        }
+        at += 2 + length;
+    }
+    int result = count > 0 ? nf2_setattr(fs, item->out.path, list, count) : NF2_OK;
+    return result == NF2_ERR_FBIG || result == NF2_ERR_NOSPC ? NF2_OK : result;
+}
+
 static int write_item(struct repair *r, nf2_t *fs, struct item *item, void *page)
 {
     int result = item->out.type == NF2_TYPE_DIR ? nf2_mkdir(fs, item->out.path) :
                                                   write_file(fs, item, page);
 
+    result = result == NF2_OK ? write_attributes(fs, item) : result;
     if (result == NF2_ERR_IO || result == NF2_ERR_CORRUPT) {
         return result; /* the new volume is at fault; else there is no place for the item */
     }

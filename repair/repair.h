@@ -97,6 +97,20 @@ enum repair_use {
 enum repair_use repair_block_use(const struct repair *repair, uint32_t block);
 const char *repair_use_text(enum repair_use use);
 
+/*
+ * The records of a block as far as they can be read, also behind damage, and of a block that is no
+ * longer in use; how many: 0 where the block has no log. They stay until the next call.
+ */
+struct repair_record {
+    uint32_t at, end;           /* bytes in the block */
+    uint16_t session;           /* that wrote it: the number comes round */
+    bool more;                  /* the group goes on behind it */
+    bool mended;                /* a bit of it is wrong in the image */
+    const char *name, *text;    /* "PUT", as FORMAT.md calls it; what it says */
+};
+unsigned repair_records(struct repair *repair, uint32_t block);
+const struct repair_record *repair_record(const struct repair *repair, unsigned number);
+
 /* ---- salvage --------------------------------------------------------------------------------- */
 
 /* How far a file or directory can be trusted. From COPY on its name ends with ".damaged". */

@@ -8,7 +8,7 @@ struct anchor {
     const uint8_t *record;      /* the one that counts, NULL: there is none */
     uint32_t block;
     bool due;                   /* none names the last log, in which nothing was done */
-    struct rep_log logs[NF2_SUPER_BLOCKS];      /* without their records */
+    struct rep_log logs[NF2_SUPER_BLOCKS];      /* the slots of each: what is whole, what is torn */
 };
 
 /* ---- anchors --------------------------------------------------------------------------------- */
@@ -18,12 +18,17 @@ static uint32_t anchor32(const struct anchor *anchor, unsigned field)
     return rep_get32(anchor->record + field);
 }
 
+static uint32_t anchor_head(const struct anchor *anchor)
+{
+    return rep_get16(anchor->record + NF2_ANCHOR_HEAD);
+}
+
 /* The sizes are those of the chip; the regions that it says the volume may have. */
 static bool own_geometry(const struct repair *r, uint32_t word)
 {
     uint32_t size = word >> 24 & 15u, shift = word >> 28;
 
-    return (word & 0xFFFFFFu) == r->block_size + NF2_LOG_PAGE + r->unit && shift < 1u << size &&
+    return (word & (NF2_ANCHOR_DOUBT - 1u)) == r->block_size + NF2_LOG_PAGE + r->unit && shift < 1u << size &&
            (r->blocks + shift - 1) >> size < NF2_REGIONS_MAX;
 }
 
@@ -34,7 +39,7 @@ static void read_anchor(struct repair *r, uint32_t block, const struct rep_recor
     bool own = record->type == NF2_SUPER_ANCHOR && record->length >= NF2_ANCHOR_BYTES &&
                rep_get32(p) == NF2_MAGIC &&
                rep_get32(p + NF2_ANCHOR_VERSION) == NF2_FORMAT_VERSION &&
-               rep_get32(p + NF2_ANCHOR_BLOCKS) == r->blocks &&
+               rep_get16(p + NF2_ANCHOR_BLOCKS) + 1u == r->blocks &&
                own_geometry(r, rep_get32(p + NF2_ANCHOR_GEOMETRY));
 
     if (!own) {
@@ -47,19 +52,32 @@ static void read_anchor(struct repair *r, uint32_t block, const struct rep_recor
     }
 }
 
-/* What a cut leaves in front of a block's anchors is erased before another one is written. */
+/* An anchor in each slot; or it is blank, or a cut has left something there. */
+static void read_slots(struct repair *r, uint32_t block, struct anchor *best)
+{
+    struct rep_log *log = &best->logs[block];
+    struct rep_record record;
+
+    *log = (struct rep_log){.r = r, .block = block};
+    for (uint32_t at = 0; at < r->log_bytes; at += NF2_SLOT_BYTES) {
+        const uint8_t *slot = rep_at(r, block, at);
+        enum rep_place found =
+            rep_record_at(r, block, at + NF2_PAGE_HEAD, rep_get16(slot), &record);
+        if (found == REP_RECORD) {
+            read_anchor(r, block, &record, best);
+            log->whole++;
+        } else if (slot[0] != 0xFF || memcmp(slot, slot + 1, NF2_SLOT_BYTES - 1) != 0) {
+            log->first_torn = log->torns++ == 0 ? record.at : log->first_torn;
+        }
+    }
+}
+
 static void find_anchor(struct repair *r, struct anchor *best)
 {
     for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
-        struct rep_log *log = &best->logs[block];
-        *log = *rep_log_read(r, block, false);
-        for (size_t i = 0; i < log->whole; i++) {
-            read_anchor(r, block, &log->records.list[i], best);
-        }
-        bool odd = log->torns > 0 && log->whole > 0 && log->first_torn < log->records.list[0].at;
-        log->damage = odd ? log->first_torn : log->damage;
+        read_slots(r, block, best);
     }
-    if (best->record != NULL && anchor32(best, NF2_ANCHOR_HEAD) < NF2_SUPER_BLOCKS) {
+    if (best->record != NULL && anchor_head(best) < NF2_SUPER_BLOCKS) {
         best->record = NULL;    /* a format was cut; what was there before may be found */
     }
 }
@@ -86,8 +104,7 @@ static void report_supers(struct repair *r, const struct anchor *anchor)
         const struct rep_log *log = &anchor->logs[block];
         bool turn = block == next && (anchor->due || next == anchor->block),
              told = anchor->record == NULL || failed(r, block) || turn;
-        rep_log_report(r, log, REPAIR_ANCHOR, 0,
-                       told || log->damage != 0 ? log->damage : log->first_torn);
+        rep_log_report(r, log, REPAIR_ANCHOR, 0, told ? 0 : log->first_torn);
         if (!told && log->whole == 0 && log->torns == 0) {
             rep_find(r, REPAIR_ANCHOR, block, 0, 0, 0,
                      "There is no anchor in this super block: it is no spare for the others.");
@@ -308,7 +325,7 @@ static bool use_head(struct repair *r, uint32_t head)
  */
 static uint32_t follow_anchor(struct repair *r, struct anchor *anchor, struct rep_state *state)
 {
-    uint32_t named = anchor32(anchor, NF2_ANCHOR_HEAD), head = last_head(r, named);
+    uint32_t named = anchor_head(anchor), head = last_head(r, named);
 
     if (head >= r->blocks || !read_log(r, head, true, state)) {
         rep_find(r, REPAIR_LOG, anchor->block, 0, named, 0,

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What `layout.c` says, in its order. Sizes and offsets in bytes.
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 25] = [
     "FS_SIZE",
     "FS_ALIGN",
     "FILE_SIZE",
@@ -18,6 +18,7 @@ const NAMES: [&str; 24] = [
     "CONFIG_SIZE",
     "CONFIG_WEAR_AGE",
     "CONFIG_CLOCK_CONTEXT",
+    "CONFIG_TIME_S",
     "STATFS_SIZE",
     "HEALTH_SIZE",
     "HEALTH_ERASES_TOTAL",
@@ -37,7 +38,6 @@ const MARK: &[u8] = b"NF2-LAYOUT: ";
 fn main() {
     let crate_folder = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
     let core = core_folder(&crate_folder);
-    let header = fs::read_to_string(core.join("include/nf2fs/nf2fs.h")).expect("nf2fs.h is read");
 
     let mut layout = compiler(&core);
     // Link-time optimization would leave no bytes of the array in the object.
@@ -60,10 +60,6 @@ fn main() {
     }
     build.compile("nf2fs");
 
-    println!("cargo:rustc-check-cfg=cfg(nf2_discard)");
-    if header.contains("int nf2_discard(") {
-        println!("cargo:rustc-cfg=nf2_discard");
-    }
     for watched in ["build.rs", "layout.c"] {
         println!("cargo:rerun-if-changed={watched}");
     }

@@ -31,7 +31,7 @@ enum nf2_fault {
     NF2_FAULT_NEXT = 8,             /* [4] the root log goes on in a block that was not erased */
     NF2_FAULT_SUSPECT = 9,          /* [4] a mount forgets that a cut may have torn something
                                        into the log's next block */
-    NF2_FAULT_AHEAD = 10,           /* [4] a group of blocks is on record as erased before it is */
+    NF2_FAULT_AHEAD = 10,           /* [4] a region is on record as erased before it is */
     NF2_FAULT_ANCHOR = 11,          /* [5] an anchor goes to the block of the last one,
                                        which is erased when it is full */
     NF2_FAULT_TURN = 12,            /* [5] the root log turns without an anchor,
@@ -44,9 +44,9 @@ enum nf2_fault {
     NF2_FAULT_DONE_FIRST = 17,      /* [7] a GROUP is on record as done before it is applied */
     NF2_FAULT_BARRIER = 18,         /* [8] a reference behind the walk's cursor is not marked */
     NF2_FAULT_PIN = 19,             /* [9] what open handles hold and no entry has is not pinned */
-    NF2_FAULT_PIN_BEGIN = 20,       /* [9] it is pinned where a walk ends,
-                                       and not where it begins */
-    NF2_FAULT_VICTIMS = 21,         /* [10] a window is taken before the walk that
+    NF2_FAULT_DOUBT = 20,           /* [4] what a turn may have taken without a record
+                                       counts as erased after a cut */
+    NF2_FAULT_VICTIMS = 21,         /* [10] a region is taken before the walk that
                                        empties it has ended */
     NF2_FAULT_MOVED = 22,           /* [10] what a step moved is not looked at again:
                                        the rest of it counts as free */

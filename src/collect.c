@@ -79,7 +79,7 @@ static int begin_walk(nf2_t *fs)
     if (walk->need <= NF2_NEED_NONE) { /* their regions may be emptied: the walk finds them */
         nf2_freed_forget(fs);
     }
-    NF2_TRY(NF2_BROKEN(NF2_FAULT_PIN_BEGIN) ? NF2_OK : nf2_walk_pin(fs));
+    NF2_TRY(nf2_walk_pin(fs)); /* what could not be emptied is not chosen */
     if (walk->counted && fs->group_busy == NF2_GROUP_NONE) {
         NF2_TRY(nf2_wear_look(fs, &choice));
         nf2_victims_choose(fs, true, &choice);
@@ -95,6 +95,7 @@ static int begin_walk(nf2_t *fs)
     walk->to_move = choice.moves * nf2_block_pages(fs);
     walk->disturbed = false;
     nf2_live_clear(fs);
+    fs->space.resting = NF2_NO_REGION;
     nf2_walk_begin(fs);
     walk->work = work_left(fs);
     walk->slack = slack(fs);
@@ -183,6 +184,7 @@ static NF2_APART int end_walk(nf2_t *fs)
  */
 static int walk_step(nf2_t *fs)
 {
+    NF2_TRY(fs->walk.moves ? nf2_wear_rest(fs) : NF2_OK);
     int ended = nf2_walk_step(fs);
 
     NF2_TRY(ended);
@@ -335,9 +337,12 @@ static uint32_t work_due(const nf2_t *fs)
 {
     const struct nf2_walk *walk = &fs->walk;
     uint32_t now = slack(fs), taken = walk->slack > now ? walk->slack - now : 0;
-    uint32_t left = walk->allowed > taken ? walk->allowed - taken : 0;
+    uint32_t left = walk->allowed > taken ? walk->allowed - taken : 0, allowed = walk->allowed;
 
-    return left > 0 ? (uint32_t)((uint64_t)walk->work * left / walk->allowed) : 0;
+    for (; allowed > 1024; allowed /= 2) { /* the product has 32 bits: work is less than 1 << 22 */
+        left /= 2;
+    }
+    return left > 0 ? walk->work * left / allowed : 0;
 }
 
 /*

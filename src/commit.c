@@ -14,8 +14,7 @@ int nf2_commit_orphan(const struct nf2_content *content, struct nf2_op *op)
     return 1;
 }
 
-/* What the handle has written is what the file consists of now. */
-static NF2_APART int committed(nf2_t *fs, nf2_file_t *file)
+NF2_APART int nf2_committed(nf2_t *fs, nf2_file_t *file)
 {
     file->synced = file->size;
     file->pieces = 0;
@@ -36,7 +35,7 @@ static int change(nf2_t *fs, nf2_file_t *file, struct nf2_op *ops, unsigned n)
         nf2_op_delete_orphan(&ops[n++], file->shadow);
     }
     NF2_TRY(nf2_change_ahead(fs, ops, n));
-    return committed(fs, file);
+    return nf2_committed(fs, file);
 }
 
 /*
@@ -167,7 +166,7 @@ static int commit_in_map(nf2_t *fs, nf2_file_t *file)
         return 0;
     }
     NF2_TRY(result);
-    return committed(fs, file);
+    return nf2_committed(fs, file);
 }
 
 /*
@@ -248,7 +247,7 @@ static NF2_APART int commit_frames(nf2_t *fs, nf2_file_t *file)
     NF2_TRY(file->frames_block != 0 ? NF2_OK : look_for_frames(fs, file));
     int appended = file->frames_block != 0 ? append_frame(fs, file) : 0;
     if (appended != 0) {
-        return appended < 0 ? appended : committed(fs, file);
+        return appended < 0 ? appended : nf2_committed(fs, file);
     }
     while (appended == 0) {
         NF2_TRY(nf2_alloc_node(fs, &block));

@@ -8,6 +8,9 @@
 /* All that was written since the last commit, or nothing of it: 0 or 1, durable, or an error. */
 int nf2_commit(nf2_t *fs, nf2_file_t *file);
 
+/* What the handle has written is what the file consists of now: 1. */
+int nf2_committed(nf2_t *fs, nf2_file_t *file);
+
 /* The shadow of a handle, if it has one, ends here: what was behind is free. */
 int nf2_commit_end(nf2_t *fs, nf2_file_t *file, uint32_t size);
 

@@ -10,9 +10,6 @@
 #define WRITER_FLAGS \
     (NF2_O_RDWR | NF2_O_CREAT | NF2_O_EXCL | NF2_O_TRUNC | NF2_O_APPEND | NF2_O_SYNC)
 
-/* In a handle's flags: the last write, or change of the size, was refused. Nothing is synced. */
-#define REFUSED 0x8000u
-
 /* ---- handles --------------------------------------------------------------------------------- */
 
 /* Where the list of open handles names this one; NULL if it is not open. */
@@ -188,16 +185,16 @@ static NF2_APART int settled(nf2_file_t *file, int result)
 static int32_t noted(nf2_file_t *file, int32_t result)
 {
     if (result == NF2_ERR_NOSPC) {
-        file->flags |= REFUSED;
+        file->flags |= NF2_REFUSED;
     } else if (result >= 0) {
-        file->flags &= (uint16_t)~REFUSED;
+        file->flags &= (uint16_t)~NF2_REFUSED;
     }
     return result;
 }
 
 static int sync_file(nf2_t *fs, nf2_file_t *file)
 {
-    if ((file->flags & REFUSED) != 0 && !file->failed) {
+    if ((file->flags & NF2_REFUSED) != 0 && !file->failed) {
         return NF2_ERR_NOSPC;   /* what was accepted is a part of what was meant */
     }
     return WRITABLE(file) ? fs->writing->commit(fs, file) : NF2_OK;

@@ -45,13 +45,17 @@ enum {                          /* an anchor: words of 4 bytes */
     NF2_ANCHOR_GEOMETRY = 8,    /* the sum of the bytes of a block, of a page of a log, and
                                    of a program unit, all below 1 << 17; from bit 24 on the
                                    blocks of a region as a power of two, from bit 28 on by how
-                                   many blocks the first one begins before the volume */
-    NF2_ANCHOR_BLOCKS = 12,
+                                   many blocks the first one begins before the volume; bit 23:
+                                   NF2_ANCHOR_DOUBT */
+    NF2_ANCHOR_BLOCKS = 12,     /* 2: how many, less one */
+    NF2_ANCHOR_HEAD = 14,       /* 2: block of the root log */
     NF2_ANCHOR_VOLUME = 16,     /* id */
     NF2_ANCHOR_SEQUENCE = 20,
-    NF2_ANCHOR_HEAD = 24,       /* block of the root log */
-    NF2_ANCHOR_BYTES = 28
+    NF2_ANCHOR_BYTES = 24
 };
+/* The log goes on in a block of which no record tells: nothing that is free counts as erased. */
+#define NF2_ANCHOR_DOUBT (1u << 23)
+#define NF2_SLOT_BYTES 32u      /* of a super block for each anchor: an epoch, and its record */
 
 /* Records of the root log. */
 enum {
@@ -91,7 +95,8 @@ enum {
                                    how many they are 1 */
     NF2_STATE_GEOMETRY = 117,   /* 1: blocks of a region as a power of two; from bit 4 on by how
                                    many blocks the first one begins before the volume */
-    NF2_STATE_SPARE = 118,      /* 2, reserved: 0 */
+    NF2_STATE_SEQUENCE = 118,   /* 2, the lower half of the last anchor's sequence that was given
+                                   out */
     NF2_STATE_BYTES = 120
 };
 

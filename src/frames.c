@@ -53,7 +53,7 @@ int nf2_frames_open(nf2_t *fs, struct nf2_piece *piece, uint32_t *append_at)
     }
     piece->length = running > piece->within ? running - piece->within : 0;
     /* Where a program failed in this session nothing goes behind it. */
-    *append_at = scan.own ? nf2_log_bytes(fs) : nf2_scan_append_at(fs, &scan);
+    *append_at = scan.own ? nf2_log_bytes(fs) : nf2_scan_append_at(fs, &scan, NF2_LOG_PAGE);
     return NF2_OK;
 }
 

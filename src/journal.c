@@ -3,6 +3,7 @@
 
 #define LEAST_BLOCKS 4u         /* to be known as free where a cut session turns the log */
 #define IDS_AHEAD 64u           /* ids that a CHECKPOINT gives out in advance */
+#define STATE_RECORD (NF2_STATE_BYTES + NF2_RECORD_OVERHEAD)
 
 /* ---- what a CHECKPOINT holds ----------------------------------------------------------------- */
 
@@ -80,6 +81,7 @@ static void store_behind(const nf2_t *fs, uint8_t *p)
     memcpy(p, space->taken, NF2_TAKEN_MAX);
     p[NF2_TAKEN_MAX] = space->taken_count;
     p[NF2_TAKEN_MAX + 1u] = (uint8_t)(space->region_log | space->shift << 4);
+    nf2_put16(p + NF2_TAKEN_MAX + 2u, fs->root.sequence);
 }
 
 static int load_behind(nf2_t *fs, const uint8_t *p)
@@ -98,6 +100,8 @@ static int load_behind(nf2_t *fs, const uint8_t *p)
     }
     memcpy(space->taken, p, NF2_TAKEN_MAX);
     space->taken_count = p[NF2_TAKEN_MAX];
+    uint32_t ahead = (nf2_get16(p + NF2_TAKEN_MAX + 2u) - fs->root.anchor) & 0xFFFFu;
+    fs->root.sequence = fs->root.anchor + (ahead < 0x8000u ? ahead : 0);
     bool valid = space->taken_count <= NF2_TAKEN_MAX &&
                  p[NF2_TAKEN_MAX + 1u] == (space->region_log | space->shift << 4);
     return valid ? NF2_OK : NF2_ERR_CORRUPT;
@@ -149,6 +153,7 @@ static int write_state(nf2_t *fs, uint32_t block)
     fs->root.id_limit = fs->root.next_id + (fs->clean ? 0 : IDS_AHEAD);
     nf2_writer_begin(&writer, block, fs->root_end);
     if (block != fs->root_head) {
+        nf2_super_reserve(fs);
         writer.more = at + volume_at != 0;
         fs->group_at = 0;
     }
@@ -238,7 +243,6 @@ static NF2_APART int find_head(nf2_t *fs)
         }
         erases = nf2_get32(p + NF2_STATE_ERASES) +
                  ((p[NF2_STATE_FLAGS] & NF2_FLAG_SUSPECT) != 0);
-        fs->root.super_sequence++; /* no anchor that is lost has that of the next one */
         fs->root_head = block;
         block = nf2_get16(p + NF2_STATE_NEXT);
     }
@@ -254,7 +258,7 @@ static NF2_APART int look_again(nf2_t *fs)
 {
     struct nf2_scan scan;
     struct nf2_record record;
-    uint32_t head = fs->root_head, sequence = fs->root.super_sequence, last = 0;
+    uint32_t head = fs->root_head, last = 0;
     uint16_t epoch = fs->epoch;
 
     fs->epoch = 0;              /* nothing ends early */
@@ -268,7 +272,6 @@ static NF2_APART int look_again(nf2_t *fs)
         found = NF2_ERR_IO;
     }
     fs->root_head = head;
-    fs->root.super_sequence = sequence;
     fs->epoch = epoch;
     return found;
 }
@@ -349,7 +352,7 @@ int nf2_journal_read(nf2_t *fs)
         fs->root.unclean_mounts = (uint16_t)nf2_min(unclean, UINT16_MAX);
         fs->leaky = true;
     }
-    fs->root_end = (uint16_t)nf2_scan_append_at(fs, &scan);
+    fs->root_end = (uint16_t)nf2_scan_append_at(fs, &scan, STATE_RECORD);
     /*
      * A session that was cut in its first program may have left no trace of it, and the next one
      * programs the same place. With units that are programmed once it must not: all goes into
@@ -358,9 +361,9 @@ int nf2_journal_read(nf2_t *fs)
     if (fs->flash->program_unit > 1 && !NF2_BROKEN(NF2_FAULT_ONCE)) {
         fs->next_suspect = true;
         fs->root_end = UINT16_MAX;
-        if (fs->anchor_due) {
-            nf2_super_forget(fs);
-        }
+    }
+    if (fs->in_doubt && !NF2_BROKEN(NF2_FAULT_DOUBT)) {
+        nf2_space_doubt(fs);
     }
     return NF2_OK;
 }
@@ -425,8 +428,8 @@ static NF2_APART bool recorded_next(nf2_t *fs, uint32_t *block)
 
 /*
  * The first block that no claim has. A session that is cut may have programmed it, where the block
- * that was next on record failed, and no record tells of that: so it is always the same one that is
- * taken, and it is erased first.
+ * that was next on record failed, and no record tells of that: so it is erased first, and an anchor
+ * says that it may not be blank.
  */
 static NF2_APART bool unrecorded_next(nf2_t *fs, uint32_t *block)
 {
@@ -465,16 +468,24 @@ static void find_next(nf2_t *fs, uint32_t block)
 
 /*
  * The block for a turn failed: the one that is taken now goes on record in the old log, where that
- * has room; if not, see unrecorded_next(). The old log's end is returned.
+ * has room. If not, an anchor that names that log tells of it. `*end`: of the old log.
  */
-static uint32_t pass_over(nf2_t *fs, uint32_t end)
+static int pass_over(nf2_t *fs, uint32_t *end)
 {
-    fs->next_suspect = true;
-    fs->root_end = (uint16_t)end;
-    if (nf2_log_fits(fs, end, NF2_STATE_BYTES)) {
-        (void)write_state(fs, fs->root_head);  /* if it fails that log is full */
+    int result = NF2_FAILED_BLOCK;
+
+    /* an anchor of such a turn may have been cut, and no record tells of it */
+    fs->next_suspect = fs->anchor_due = true;
+    fs->root_end = (uint16_t)*end;
+    if (nf2_log_fits(fs, *end, NF2_STATE_BYTES)) {
+        result = write_state(fs, fs->root_head);  /* if it fails that log is full */
     }
-    return fs->root_end;
+    *end = fs->root_end;
+    if (result == NF2_FAILED_BLOCK && fs->mounted && !fs->in_doubt) {
+        fs->in_doubt = true;
+        result = nf2_super_write(fs);
+    }
+    return result < 0 && result != NF2_FAILED_BLOCK ? result : NF2_FAILED_BLOCK;
 }
 
 /* Goes on in the next block; a bad one is passed over. The anchor is the commit. */
@@ -499,11 +510,11 @@ static NF2_APART int turn(nf2_t *fs)
             result = write_state(fs, block);
         }
         if (result == NF2_OK) {
+            fs->in_doubt = false;
             result = NF2_BROKEN(NF2_FAULT_TURN) && fs->mounted ? NF2_OK : nf2_super_write(fs);
         } else if (result == NF2_FAILED_BLOCK) {
             nf2_journal_bad(fs, block);
-            nf2_super_forget(fs);
-            end = pass_over(fs, end);
+            result = pass_over(fs, &end);
         }
     }
     if (result < 0) {           /* what is known of the log is not what is there */
@@ -514,10 +525,21 @@ static NF2_APART int turn(nf2_t *fs)
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }
 
+/*
+ * No record leaves a page in which a CHECKPOINT has room: where a cut session left such a page, it
+ * has torn nothing in the next one.
+ */
 int nf2_journal_room(nf2_t *fs, uint32_t length)
 {
+    int result = NF2_FAILED_BLOCK;
+
     NF2_ASSERT(fs->opened);
-    return nf2_log_fits(fs, fs->root_end, length) ? NF2_OK : turn(fs);
+    if (nf2_log_fits(fs, fs->root_end, length)) {
+        uint32_t rest = nf2_page_rest(fs->root_end);
+        bool leaves = rest >= STATE_RECORD && rest < length + NF2_RECORD_OVERHEAD;
+        result = leaves ? nf2_journal_here(fs) : NF2_OK;
+    }
+    return result == NF2_FAILED_BLOCK ? turn(fs) : result;
 }
 
 int nf2_journal_end(nf2_t *fs, struct nf2_writer *writer)
@@ -545,7 +567,6 @@ int nf2_journal_state(nf2_t *fs, bool clean)
     /* before a block that led to the head has another use: `next` may be one */
     if (fs->anchor_due) {
         NF2_TRY(nf2_super_write(fs));
-        fs->anchor_due = false;
     }
     fs->clean = clean;
     if (nf2_log_fits(fs, fs->root_end, NF2_STATE_BYTES)) {

@@ -232,6 +232,22 @@ static int mend_epoch(nf2_t *fs, struct nf2_scan *scan)
     return 1;
 }
 
+/*
+ * Is the blank page at the scan's position the log's end? By the epoch rule nothing can have been
+ * appended further on. With units of a byte one page at most is left blank in front of another one,
+ * also where epochs have come round.
+ */
+static bool log_ends(const nf2_t *fs, const struct nf2_scan *scan)
+{
+    uint32_t skip = nf2_epochs_differ(fs) ? nf2_epochs_between(scan->last_epoch, fs->epoch) :
+                    NF2_EPOCHS;
+    uint32_t most = fs->flash->program_unit == 1 ? 1 : NF2_EPOCHS;
+    uint32_t end = nf2_max(nf2_page_end(scan->last_end - 1u), scan->used_end);
+
+    return fs->epoch != 0 && scan->last_end != 0 &&
+           scan->position >= end + nf2_min(skip, most) * NF2_LOG_PAGE;
+}
+
 int nf2_scan_page(nf2_t *fs, struct nf2_scan *scan)
 {
     uint32_t page = NF2_LOG_PAGE, position = scan->position;
@@ -243,8 +259,7 @@ int nf2_scan_page(nf2_t *fs, struct nf2_scan *scan)
     }
     scan->epoch = nf2_get16(head);
     if (scan->epoch == NF2_LOG_BLANK) {
-        bool ends = nf2_log_ends(fs, position, scan->last_end, scan->used_end, scan->last_epoch);
-        scan->position = (uint16_t)(ends ? nf2_log_bytes(fs) : position + page);
+        scan->position = (uint16_t)(log_ends(fs, scan) ? nf2_log_bytes(fs) : position + page);
         return 0;
     }
     scan->used_end = (uint16_t)(position + page);
@@ -326,30 +341,39 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
     return 0;
 }
 
-uint32_t nf2_scan_append_at(const nf2_t *fs, const struct nf2_scan *scan)
+uint32_t nf2_scan_append_at(const nf2_t *fs, const struct nf2_scan *scan, uint32_t kept)
 {
     if (scan->last_end == 0) {
         return 0;
     }
-    bool torn_page_behind = nf2_page_end(scan->last_end - 1u) < scan->used_end;
-    if (scan->last_epoch == fs->epoch && !scan->dirty_end && !torn_page_behind) {
+    uint32_t page = nf2_page_end(scan->last_end - 1u), at = nf2_max(page, scan->used_end);
+    if (scan->last_epoch == fs->epoch && !scan->dirty_end && at == page) {
         return scan->last_end;
     }
     uint32_t skip = NF2_BROKEN(NF2_FAULT_SKIP) ? 0 :
                     nf2_epochs_between(scan->last_epoch, fs->epoch);
-    uint32_t at = nf2_max(nf2_page_end(scan->last_end - 1u), scan->used_end) +
-                  skip * NF2_LOG_PAGE;
-    return nf2_min(at, nf2_log_bytes(fs));
+    skip -= skip > 0 && scan->last_end + kept <= page;
+    if (skip > 1 && fs->flash->program_unit == 1) {
+        skip = 1;
+        at += NF2_VOID;
+    }
+    return nf2_min(at + skip * NF2_LOG_PAGE, nf2_log_bytes(fs));
 }
 
 /* ---- appending ------------------------------------------------------------------------------- */
+
+/* Is a page to be made void before the log goes on in the next one? */
+static bool voids(uint32_t at)
+{
+    return nf2_page_rest(at) == NF2_LOG_PAGE - NF2_VOID;
+}
 
 /* Where a record of so many bytes goes in a log that ends at `at`: there, or in the next page. */
 static NF2_APART uint32_t place(uint32_t at, uint32_t length)
 {
     uint32_t page = nf2_page_end(at - 1); /* `at` itself, where a page begins */
 
-    return at + length > page ? page + NF2_PAGE_HEAD : at;
+    return at + length > page || voids(at) ? page + NF2_PAGE_HEAD : at;
 }
 
 bool nf2_log_fits(const nf2_t *fs, uint32_t at, uint32_t length)
@@ -465,6 +489,11 @@ uint32_t nf2_writer_open(nf2_t *fs, struct nf2_writer *writer, unsigned type, ui
     writer->bytes += length;
     uint32_t offset = place(writer->position, length);
     if (offset != writer->position) { /* in a new page; the rest of the last one is given up */
+        if (voids(writer->position)) {
+            writer->start -= NF2_VOID;
+            memset(fs->write_buffer, 0, NF2_PAGE_HEAD);
+            writer->position = writer->start + NF2_PAGE_HEAD;
+        }
         writer_program(fs, writer);
         writer->start = offset - NF2_PAGE_HEAD;
         writer->position = offset;

@@ -88,19 +88,6 @@ static inline uint32_t nf2_log_bytes(const nf2_t *fs)
     return fs->log_bytes;
 }
 
-/*
- * Is a blank page at `position` the end of a log whose last record, of epoch `last`, ends at
- * `last_end`, and whose pages from `used_end` on are blank? By the epoch rule nothing can have been
- * appended further on.
- */
-static inline bool nf2_log_ends(const nf2_t *fs, uint32_t position, uint32_t last_end,
-                                uint32_t used_end, uint16_t last)
-{
-    uint32_t page = NF2_LOG_PAGE, skip = nf2_epochs_between(last, fs->epoch) * page;
-    return fs->epoch != 0 && last_end != 0 && nf2_epochs_differ(fs) &&
-           position >= nf2_max((last_end + page - 1) & ~(page - 1), used_end) + skip;
-}
-
 void nf2_scan_begin(struct nf2_scan *scan, uint32_t block);
 
 /*
@@ -136,8 +123,13 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record);
 /* Where the record after `record` would be: packed in a group, at a program unit behind one. */
 uint32_t nf2_next_place(const nf2_t *fs, const struct nf2_record *record);
 
-/* Where the next append goes after a scan to the end; nf2_log_bytes if there is no room. */
-uint32_t nf2_scan_append_at(const nf2_t *fs, const struct nf2_scan *scan);
+/*
+ * Where the next append goes after a scan to the end; nf2_log_bytes if there is no room. The byte
+ * NF2_VOID of a page: that page becomes void first, then the next one is gone on in. A log in which
+ * no record leaves a page that has `kept` bytes to spare needs to give up less.
+ */
+#define NF2_VOID 1u
+uint32_t nf2_scan_append_at(const nf2_t *fs, const struct nf2_scan *scan, uint32_t kept);
 
 /* Reads `length` bytes at `position` of a record (0: its header), page crossings taken out. */
 int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data,

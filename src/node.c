@@ -228,7 +228,7 @@ static int load(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_vie
         view->end = scan.position;
         NF2_TRY(nf2_view_apply(fs, view, record.offset));
     }
-    view->end = (uint16_t)nf2_scan_append_at(fs, &scan);
+    view->end = (uint16_t)nf2_scan_append_at(fs, &scan, NF2_LOG_PAGE);
     /* No cut left what was programmed since the mount, if the session before was left cleanly. */
     bool no_cut = !fs->cut && !fs->broken;
     bool damaged = scan.damaged || (scan.own && no_cut);

@@ -11,6 +11,7 @@
 #include "format.h"
 
 #define NF2_NO_REGION 0xFFFFu
+#define NF2_ALL_LEVEL 0xFFFEu   /* in the place of a region to rest in: none is worn */
 
 enum nf2_region_state {
     NF2_REGION_USED = 0,

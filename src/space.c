@@ -150,7 +150,7 @@ uint32_t nf2_claim_choose(const nf2_t *fs, enum nf2_writer_kind who)
 {
     const struct nf2_space *space = &fs->space;
     uint32_t from = nf2_region_of(fs, space->claim[who].start);
-    bool rests = space->resting != NF2_NO_REGION && nf2_region_free(fs, space->resting);
+    bool rests = space->resting < space->regions && nf2_region_free(fs, space->resting);
 
     if (rests && who == NF2_FOR_MOVES) {
         return space->resting;
@@ -188,13 +188,13 @@ static uint32_t take_region(nf2_t *fs, uint32_t region)
 uint32_t nf2_claim_open(nf2_t *fs, struct nf2_claim *claim, uint32_t region, uint32_t most)
 {
     uint32_t size = nf2_region_size(fs, region), erased;
-    bool all = true;
+    bool all = true, rests = region == fs->space.resting;
 
     NF2_ASSERT(nf2_claim_rest(fs, claim) == 0);
     claim->start = (uint16_t)nf2_region_first(fs, region);
     erased = take_region(fs, region);
     while (nf2_region_blocks(fs) < 16 && size < most && ++region < fs->space.regions &&
-           nf2_region_free(fs, region) && all) {
+           nf2_region_free(fs, region) && all && !rests) {
         uint32_t more = nf2_region_size(fs, region), also = take_region(fs, region);
         all = erased == size;
         erased += all ? also : 0;
@@ -233,6 +233,18 @@ void nf2_claims_drop(nf2_t *fs)
     for (unsigned i = 0; i < NF2_WRITERS; i++) {
         struct nf2_claim *claim = &fs->space.claim[i];
         nf2_claim_take(claim, claim->count);
+    }
+}
+
+void nf2_space_doubt(nf2_t *fs)
+{
+    for (uint32_t region = 0; region < fs->space.regions; region++) {
+        if (nf2_region_state(fs, region) == NF2_REGION_ERASED) {
+            nf2_region_set(fs, region, NF2_REGION_FREE);
+        }
+    }
+    for (unsigned i = 0; i < NF2_WRITERS; i++) {
+        fs->space.claim[i].erased = 0;
     }
 }
 

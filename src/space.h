@@ -52,6 +52,9 @@ void nf2_claim_take(struct nf2_claim *claim, uint32_t count);
 /* After a cut: what was claimed may be in use. What follows it in its region is not. */
 void nf2_claims_drop(nf2_t *fs);
 
+/* Nothing that is free counts as erased any more. */
+void nf2_space_doubt(nf2_t *fs);
+
 /*
  * Blocks that nobody uses, as far as they are known: of free regions, of open ones, holes, and
  * blocks of replaced nodes.

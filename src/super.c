@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "super.h"
 
-#define ANCHOR_LEAST 26u        /* bytes of one in any version of the format */
+#define ANCHOR_LEAST 24u        /* bytes of one in any version of the format */
 #define FORMAT_REACHES 8u       /* blocks, that a format may write in front of its first anchor */
 
 /* The words of an anchor, by their number: see format.h. */
-enum { MAGIC = 0, VERSION, GEOMETRY, BLOCKS, VOLUME, SEQUENCE, HEAD, WORDS };
+enum { MAGIC = 0, VERSION, GEOMETRY, BLOCKS, VOLUME, SEQUENCE, WORDS };
 
-#define EPOCH WORDS             /* behind them: of the anchor's page */
+#define EPOCH WORDS             /* behind them: of the anchor's slot */
 
 /* Words to bytes of the format, and back. */
 static void turn_words(uint32_t *words)
@@ -23,11 +23,10 @@ static NF2_APART void describe(const nf2_t *fs, uint32_t *words)
 {
     words[MAGIC] = NF2_MAGIC;
     words[VERSION] = NF2_FORMAT_VERSION;
-    words[GEOMETRY] = nf2_geometry(fs);
-    words[BLOCKS] = fs->blocks;
+    words[GEOMETRY] = nf2_geometry(fs) | (fs->in_doubt ? NF2_ANCHOR_DOUBT : 0);
+    words[BLOCKS] = (fs->blocks - 1) | (uint32_t)fs->root_head << 16;
     words[VOLUME] = fs->root.volume_id;
-    words[SEQUENCE] = fs->root.super_sequence;
-    words[HEAD] = fs->root_head;
+    words[SEQUENCE] = fs->root.anchor;
 }
 
 /*
@@ -43,37 +42,43 @@ static void consider(nf2_t *fs, uint32_t *words, uint32_t block, int *result)
     if (*result != NF2_ERR_BLANK && words[SEQUENCE] <= own[SEQUENCE]) {
         return;
     }
-    bool same = words[MAGIC] == own[MAGIC] && words[BLOCKS] == own[BLOCKS] &&
-                (words[GEOMETRY] ^ own[GEOMETRY]) << 8 == 0;
+    bool same = words[MAGIC] == own[MAGIC] && (words[BLOCKS] ^ own[BLOCKS]) << 16 == 0 &&
+                (words[GEOMETRY] ^ own[GEOMETRY]) << 9 == 0;
     *result = words[VERSION] != own[VERSION] ? NF2_ERR_VERSION : NF2_OK;
     if (*result == NF2_OK &&
         (!same || !nf2_regions_begin(fs, words[GEOMETRY] >> 24 & 15u, words[GEOMETRY] >> 28))) {
         *result = NF2_ERR_GEOMETRY;
     }
-    fs->root.super_sequence = words[SEQUENCE];
+    fs->root.anchor = words[SEQUENCE];
     fs->super_block = (uint8_t)block;
     fs->root.volume_id = words[VOLUME];
-    fs->root_head = words[HEAD];
+    fs->root_head = words[BLOCKS] >> 16;
     fs->root_end = (uint16_t)words[EPOCH];
+    fs->in_doubt = (words[GEOMETRY] & NF2_ANCHOR_DOUBT) != 0;
 }
 
 static int scan_super(nf2_t *fs, uint32_t block, int *result)
 {
-    struct nf2_scan scan;
-    struct nf2_record record;
     uint32_t words[WORDS + 1];
-    int found;
+    struct nf2_record record;
 
-    nf2_scan_begin(&scan, block);
-    while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
-        if (record.type == NF2_SUPER_ANCHOR &&
+    for (uint32_t at = 0; at < nf2_log_bytes(fs); at += NF2_SLOT_BYTES) {
+        uint32_t rest = nf2_page_rest(at); /* 0: a page's start, from where it is read whole */
+        const uint8_t *slot = nf2_peek(fs, block, at, rest == 0 ? NF2_LOG_PAGE : NF2_SLOT_BYTES);
+        NF2_TRY(slot != NULL ? NF2_OK : NF2_ERR_IO);
+        words[EPOCH] = nf2_get16(slot);
+        if (words[EPOCH] == NF2_LOG_BLANK) {
+            continue;
+        }
+        int found = nf2_record_at(fs, block, at + NF2_PAGE_HEAD, words[EPOCH], &record);
+        if (found == NF2_PLACE_RECORD && record.type == NF2_SUPER_ANCHOR &&
             record.length >= ANCHOR_LEAST + NF2_RECORD_OVERHEAD) {
-            NF2_TRY(nf2_record_read(fs, block, record.offset, 2, words, NF2_ANCHOR_BYTES));
-            words[EPOCH] = scan.epoch;
+            found = nf2_record_read(fs, block, record.offset, 2, words, NF2_ANCHOR_BYTES);
             consider(fs, words, block, result);
         }
+        NF2_TRY(found < NF2_PLACE_INVALID ? found : NF2_OK);
     }
-    return found;
+    return NF2_OK;
 }
 
 static int scan_supers(nf2_t *fs)
@@ -114,102 +119,84 @@ int nf2_super_find(nf2_t *fs)
     return result;
 }
 
-/*
- * Where a block goes on that this session has not written yet. One with anything but anchors in it,
- * or without one, is erased first: its erase may have been cut.
- */
-static uint32_t find_end(nf2_t *fs, uint32_t block)
-{
-    struct nf2_scan scan;
-    struct nf2_record record;
-    int found = 1;
-
-    nf2_scan_begin(&scan, block);
-    while (found > 0) {
-        found = nf2_scan_next(fs, &scan, &record);
-    }
-    bool anchors = scan.last_end != 0 && (!scan.bad || block == fs->super_block);
-    return found == 0 && anchors ? nf2_scan_append_at(fs, &scan) : UINT16_MAX;
-}
-
-void nf2_super_forget(nf2_t *fs)
-{
-    /* also the last one: it takes no anchor then, but keeps its own */
-    bool all = fs->flash->program_unit > 1 && !fs->opened;
-
-    for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
-        if (all || block != fs->super_block) {
-            fs->root.super_end[block] = UINT16_MAX;
-        }
-    }
-}
-
-static NF2_APART int append(nf2_t *fs, uint32_t block, uint16_t *end)
+/* The slot is looked at before it counts: its block may be worn, or a cut may have met the slot. */
+static NF2_APART int append(nf2_t *fs, uint32_t block, uint32_t at)
 {
     struct nf2_writer writer;
+    struct nf2_record record;
     uint32_t words[WORDS];
 
     NF2_ASSERT(block < NF2_SUPER_BLOCKS && sizeof words == NF2_ANCHOR_BYTES);
     describe(fs, words);
     turn_words(words);
-    nf2_writer_begin(&writer, block, *end);
+    nf2_writer_begin(&writer, block, at);
+    nf2_put16(fs->write_buffer, fs->epoch);
+    writer.position += NF2_PAGE_HEAD;
     nf2_writer_record(fs, &writer, NF2_SUPER_ANCHOR, words, sizeof words);
-    int result = nf2_writer_end(fs, &writer);
-    *end = (uint16_t)writer.position;
-    return result;
+    NF2_TRY(nf2_writer_end(fs, &writer));
+    int found = nf2_record_at(fs, block, at + NF2_PAGE_HEAD, fs->epoch, &record);
+    return found == NF2_PLACE_RECORD ? NF2_OK :
+           found < NF2_PLACE_INVALID ? found : NF2_FAILED_BLOCK;
 }
 
-/* Does a block take one more anchor? */
-static NF2_APART bool fits_in(nf2_t *fs, uint32_t block)
+/* The super blocks take anchors in turn. Returns the place of the one of a number in its block. */
+static uint32_t place_of(const nf2_t *fs, uint32_t sequence)
 {
-    uint16_t *end = &fs->root.super_end[block];
-
-    if (*end == 0 && fs->mounted) {
-        *end = (uint16_t)find_end(fs, block);
-    }
-    return nf2_log_fits(fs, *end, NF2_ANCHOR_BYTES);
+    return sequence / NF2_SUPER_BLOCKS * NF2_SLOT_BYTES & (nf2_log_bytes(fs) - 1);
 }
 
-uint32_t nf2_super_behind(uint32_t block)
+void nf2_super_reserve(nf2_t *fs)
 {
-    return block + 1 < NF2_SUPER_BLOCKS ? block + 1 : 0;
+    struct nf2_root *root = &fs->root;
+
+    uint32_t next = root->anchor + (NF2_BROKEN(NF2_FAULT_ANCHOR) ? NF2_SUPER_BLOCKS : 1u);
+    root->sequence = nf2_max(root->sequence, next);
 }
 
-bool nf2_super_erases(nf2_t *fs)
+bool nf2_super_erases(const nf2_t *fs)
 {
-    return !fits_in(fs, nf2_super_behind(fs->super_block));
+    return fs->anchor_due || place_of(fs, fs->root.anchor + 1) == 0;
 }
 
 /*
- * Goes to the block behind that of the last anchor, so that one of the two is left if a block is
- * lost. The last one is never erased. A block that fails is never used again: where the next place
- * is in it nobody could know.
+ * Writes the anchor of a number. The place follows from that, which is on record before: so no
+ * place is programmed that a cut may have torn. Where a cut may have met one unseen, and in a
+ * format, the block is erased first; or the next slot is taken, where it has the last anchor, which
+ * is never erased. A block that fails is not used again.
  */
-int nf2_super_write(nf2_t *fs)
+static NF2_APART int write_in(nf2_t *fs, uint32_t sequence, bool due)
 {
+    uint32_t block = sequence % NF2_SUPER_BLOCKS, flag = NF2_BAD_SUPER(block);
+    bool last = block == fs->super_block && !NF2_BROKEN(NF2_FAULT_ANCHOR);
     int result = NF2_FAILED_BLOCK;
 
-    uint32_t block = fs->super_block;
-    fs->root.super_sequence++;
-    for (uint32_t i = NF2_SUPER_BLOCKS; i > 0 && result == NF2_FAILED_BLOCK; i--) {
-        block = NF2_BROKEN(NF2_FAULT_ANCHOR) ? block : nf2_super_behind(block);
-        uint16_t *end = &fs->root.super_end[block];
-        bool fits = fits_in(fs, block), failed = (fs->bad_flags & NF2_BAD_SUPER(block)) != 0;
-        if (failed || (!fits && i == 1 && fs->mounted)) {
-            continue;
-        }
-        result = fits ? NF2_OK : nf2_flash_erase(fs, block, 1);
-        *end = (uint16_t)(fits ? *end : 0);
-        result = result == NF2_OK ? append(fs, block, end) : result;
-        /*
-         * In front of a session's first CHECKPOINT that must stay what it was when a cut tore it,
-         * bit for bit.
-         */
-        if (result == NF2_FAILED_BLOCK && !fs->anchor_due) {
-            fs->bad_flags |= (uint8_t)NF2_BAD_SUPER(block);
+    sequence += due && last ? NF2_SUPER_BLOCKS : 0;
+    uint32_t at = place_of(fs, sequence);
+    bool erase = at == 0 || (due && !last) || NF2_BROKEN(NF2_FAULT_ANCHOR);
+    bool once = fs->anchor_due && fs->flash->program_unit > 1;
+    if ((fs->bad_flags & flag) == 0 && !(last && (erase || once))) {
+        fs->root.anchor = sequence;
+        result = erase ? nf2_flash_erase(fs, block, 1) : NF2_OK;
+        result = result == NF2_OK ? append(fs, block, at) : result;
+        if (result == NF2_OK) {
+            fs->super_block = (uint8_t)block;
+            fs->anchor_due = false;
+        } else if (!due) { /* a session's first CHECKPOINT stays what it was when a cut tore it */
+            fs->bad_flags |= (uint8_t)flag;
         }
     }
-    fs->super_block = (uint8_t)block;
+    return result;
+}
+
+int nf2_super_write(nf2_t *fs)
+{
+    bool due = fs->anchor_due || !fs->mounted;
+    uint32_t sequence = fs->root.sequence;
+    int result = NF2_FAILED_BLOCK;
+
+    for (unsigned i = NF2_SUPER_BLOCKS; i > 0 && result == NF2_FAILED_BLOCK; i--) {
+        result = write_in(fs, sequence++, due);
+    }
     if (result == NF2_FAILED_BLOCK) {
         fs->broken = fs->mounted; /* a format may do without the anchor that voids others */
         return NF2_ERR_IO;

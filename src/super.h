@@ -27,19 +27,15 @@ static inline uint32_t nf2_geometry(const nf2_t *fs)
 int nf2_super_find(nf2_t *fs);
 
 /*
- * Where an anchor may have been cut without a mount knowing of it, in this turn or (units that are
- * programmed once) in the last session: the super blocks are erased before they take one, but that
- * with the last anchor, which the new epoch keeps apart.
+ * The next anchor gets a number of its own, `fs->root.sequence`: a CHECKPOINT has it before the
+ * anchor is written.
  */
-void nf2_super_forget(nf2_t *fs);
+void nf2_super_reserve(nf2_t *fs);
 
 /* Writes an anchor that names the root log's head; durable when it returns. */
 int nf2_super_write(nf2_t *fs);
 
-/* The super block whose turn it is behind one. */
-uint32_t nf2_super_behind(uint32_t block);
-
 /* Does the next anchor take an erase, as a rule? */
-bool nf2_super_erases(nf2_t *fs);
+bool nf2_super_erases(const nf2_t *fs);
 
 #endif

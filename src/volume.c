@@ -47,29 +47,25 @@ static int begin(nf2_t *fs)
 
 /* ---- format ---------------------------------------------------------------------------------- */
 
-/*
- * More than the anchors that three super blocks hold: with another program unit only the first one
- * of each page is found.
- */
+/* More than the anchors of a page: with another program unit the first one of each is found. */
 #define UNSEEN 512u
 
 /*
- * Erases the super blocks of a chip that was used, last the one that names the newest log. Before
- * that an anchor that names none makes void what a cut erase may leave there: from here on the
- * older volume does not mount. The new one goes on with its sequence, since a block that cannot be
- * erased keeps its anchors. It gets an id other than any there, so that stale logs are not taken
- * for this one's: what each block begins with is taken in. That ends in front of the check of an
- * anchor or a CHECKPOINT, with which a CRC is the same for all of them. On a blank chip each is
- * erased before its first anchor, so that what a cut leaves is blank.
+ * On a chip that was used an anchor that names no log makes the older volume void: from here on it
+ * does not mount. It goes to another block than that of the last anchor. The new volume goes on
+ * with its sequence, since a block that cannot be erased keeps its anchors. It gets an id other
+ * than any there, so that stale logs are not taken for this one's: what each block begins with is
+ * taken in. That ends in front of the check of an anchor or a CHECKPOINT, with which a CRC is the
+ * same for all of them. Each super block is erased before it takes an anchor, so that what a cut
+ * leaves of a blank chip is blank. Returns how many anchors are new.
  */
-static int erase_super(nf2_t *fs)
+static unsigned void_super(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
 
     NF2_NEAR(root);
     bool used = nf2_super_find(fs) != NF2_ERR_BLANK;
-    uint32_t block = fs->super_block;
-    root->super_sequence += UNSEEN;
+    uint32_t last = fs->super_block;
     fs->epoch = 12u << 12;      /* of number 0; a scan would end early with it */
     fs->root_head = 0;
     fs->root_end = (uint16_t)nf2_log_bytes(fs); /* the log begins in another block */
@@ -80,19 +76,15 @@ static int erase_super(nf2_t *fs)
             root->volume_id = nf2_crc(root->volume_id, old, 24);
         }
     }
-    memset(root->super_end, 0xFF, sizeof root->super_end);
-    for (unsigned i = 0; used && i < NF2_SUPER_BLOCKS; i++) {
-        block = nf2_super_behind(block);
-        if (i == NF2_SUPER_BLOCKS - 1) {
-            (void)nf2_super_write(fs); /* none, if this is the only block that is not bad */
-        }
-        int result = nf2_flash_erase(fs, block, 1);
-        if (result == NF2_OK) {
-            root->super_end[block] = 0;
-        }
-        NF2_TRY(result != NF2_FAILED_BLOCK ? result : NF2_OK);
+    fs->super_block = NF2_SUPER_BLOCKS;
+    if (!used) {
+        return 0;
     }
-    return NF2_OK;
+    root->sequence = root->anchor + UNSEEN;
+    fs->bad_flags = (uint8_t)NF2_BAD_SUPER(last);
+    bool written = nf2_super_write(fs) == NF2_OK; /* not if that alone is not bad */
+    fs->bad_flags &= (uint8_t)~NF2_BAD_SUPER(last);
+    return written;
 }
 
 /*
@@ -181,14 +173,15 @@ static int do_format(nf2_t *fs, int flags)
         return NF2_ERR_INVAL;
     }
     fs->root.next_id = NF2_FIRST_ID;
-    NF2_TRY(erase_super(fs));
+    unsigned anchors = void_super(fs) + 1u;
     begin_space(fs);
     NF2_TRY(nf2_journal_checkpoint(fs));
     NF2_TRY(write_root(fs));
     NF2_TRY(flags != 0 ? erase_rest(fs) : NF2_OK);
-    /* one without an anchor would be erased in a later call */
-    for (unsigned others = NF2_SUPER_BLOCKS - 1; others > 0; others--) {
-        NF2_TRY(nf2_super_write(fs));
+    /* in each super block, so that one that is bad is known */
+    for (; anchors < NF2_SUPER_BLOCKS; anchors++) {
+        nf2_super_reserve(fs);
+        (void)nf2_super_write(fs);
     }
     /* last: behind a cut anchor the log must tell of it */
     NF2_TRY(nf2_journal_close(fs));
@@ -223,8 +216,7 @@ static int do_mount(nf2_t *fs)
     return NF2_OK;
 }
 
-/* Nothing but a CHECKPOINT says that the session is over. */
-static int leave(nf2_t *fs)
+int nf2_volume_leave(nf2_t *fs)
 {
     for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
         nf2_file_end(fs, file);
@@ -252,12 +244,12 @@ static int do_unmount(nf2_t *fs)
     return result;
 }
 
-static const struct nf2_writing writing = {
+const struct nf2_writing nf2_writing_plain = {
     .begin = nf2_file_begin,
     .commit = nf2_file_sync,
     .end = nf2_file_end,
     .find = nf2_data_find,
-    .leave = leave,
+    .leave = nf2_volume_leave,
 };
 
 /* ---- what a volume says of itself ------------------------------------------------------------ */
@@ -345,7 +337,7 @@ int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags)
             fs->config = NULL;
             return NF2_ERR_VERSION;
         }
-        fs->writing = &writing;
+        fs->writing = &nf2_writing_plain;
         fs->read_only = fs->root.serial >= NF2_SERIAL_MOST;
     }
     return NF2_OK;

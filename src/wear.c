@@ -89,7 +89,8 @@ int nf2_wear_record(nf2_t *fs)
     return fs->broken ? more : NF2_OK;
 }
 
-static bool is_free(const nf2_t *fs, uint32_t region)
+/* Free, and not erased yet. */
+static bool is_dirty(const nf2_t *fs, uint32_t region)
 {
     return nf2_region_state(fs, region) == NF2_REGION_FREE && region != fs->space.resting;
 }
@@ -134,14 +135,23 @@ int nf2_wear_choose(nf2_t *fs)
     if (space->free <= (uint32_t)space->erased_regions << space->region_log) {
         return NF2_OK;          /* all of them are erased */
     }
-    NF2_TRY(look_for(fs, is_free, &extremes));
-    bool rests = space->resting != NF2_NO_REGION && nf2_region_free(fs, space->resting);
-    if (!rests) {
-        bool level = extremes.most_count <= extremes.least_count + spread(fs);
-        space->resting = level ? NF2_NO_REGION : (uint16_t)extremes.most;
-    }
+    NF2_TRY(look_for(fs, is_dirty, &extremes));
     space->ahead_region = (uint16_t)extremes.least;
     space->ahead = 0;
+    return NF2_OK;
+}
+
+int nf2_wear_rest(nf2_t *fs)
+{
+    struct nf2_space *space = &fs->space;
+    struct extremes extremes;
+
+    if (space->resting != NF2_NO_REGION || !aged(fs)) {
+        return NF2_OK;
+    }
+    NF2_TRY(look_for(fs, nf2_region_free, &extremes));
+    bool level = extremes.most_count <= extremes.least_count + spread(fs);
+    space->resting = level ? NF2_ALL_LEVEL : (uint16_t)extremes.most;
     return NF2_OK;
 }
 

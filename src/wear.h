@@ -13,8 +13,11 @@
 /* The regions that were erased since go into their entries, where they are some. */
 int nf2_wear_record(nf2_t *fs);
 
-/* Chooses the region that is erased ahead next, and the one for what rests. */
+/* Chooses the region that is erased ahead next. */
 int nf2_wear_choose(nf2_t *fs);
+
+/* Chooses the region that what rests moves to next, where one is worn and none is chosen. */
+int nf2_wear_rest(nf2_t *fs);
 
 /* Adds regions that lag behind the mean to the victims of a walk. */
 int nf2_wear_look(nf2_t *fs, struct nf2_choice *choice);

@@ -9,6 +9,11 @@
 
 #include "names.h"
 
+/* In a handle's flags: */
+#define NF2_REFUSED 0x8000u     /* the last write, or change of the size, was refused: nothing is
+                                   synced */
+#define NF2_TIME_DUE 0x4000u    /* the time of what was synced last is still to be set */
+
 struct nf2_writing {            /* see fs->writing; NULL where nothing is written */
     /* A handle that writes is opened, */
     int (*begin)(nf2_t *fs, nf2_file_t *file, const char *path);
@@ -23,5 +28,11 @@ struct nf2_writing {            /* see fs->writing; NULL where nothing is writte
 int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const char *path);
 int nf2_file_sync(nf2_t *fs, nf2_file_t *file);
 void nf2_file_end(nf2_t *fs, nf2_file_t *file);
+
+/* volume.c: what nf2_mount gives it. */
+extern const struct nf2_writing nf2_writing_plain;
+
+/* volume.c: nothing but a CHECKPOINT says that the session is over. */
+int nf2_volume_leave(nf2_t *fs);
 
 #endif

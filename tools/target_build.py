@@ -131,8 +131,10 @@ CALL = re.compile(r"^(?:const\s+)?\w+\s+\**((?:nf2|lfs)_\w+)\s*\(", re.MULTILINE
 
 
 def calls(system):
-    """The names of all public functions, in the order of the header."""
-    text = re.sub(r"/\*.*?\*/", "", system.header.read_text(), flags=re.DOTALL)
+    """The names of all public functions, in the order of the headers."""
+    parts = [path for path in system.headers() if path.stem == "attributes"]
+    text = "\n".join(path.read_text() for path in [system.header, *parts])
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     return [
         name for name in dict.fromkeys(CALL.findall(text)) if not name.startswith("lfs_migrate")
     ]

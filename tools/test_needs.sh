@@ -21,6 +21,10 @@ cargo: command -v cargo
 binutils: command -v nm
 cpio: command -v cpio
 qemu-user: command -v qemu-arm
+qemu-system-x86: command -v qemu-system-x86_64
+gcc-12: command -v gcc-12
+xz-utils: command -v xz
+clang lld wasi-libc libclang-rt-dev-wasm32: echo 'int main(void) { return 0; }' | clang --target=wasm32-wasi -o /dev/null -x c -
 END
 }
 

@@ -60,7 +60,16 @@ struct vfs_space {
 };
 
 /* Calls that only some file systems have. */
-enum vfs_more { VFS_TELL, VFS_SIZE, VFS_PREALLOCATE, VFS_REWIND, VFS_HEALTH, VFS_CHECK };
+enum vfs_more {
+    VFS_TELL, VFS_SIZE, VFS_PREALLOCATE, VFS_REWIND, VFS_HEALTH, VFS_CHECK,
+    VFS_DISCARD,                        /* frees the handle, and what it has not synced is given up */
+    VFS_SAVE, VFS_LOAD                  /* a whole file, in `argument` bytes; the handle is a vfs_whole */
+};
+
+struct vfs_whole {
+    const char *path;
+    void *data;
+};
 
 struct vfs_ops {
     int (*format)(void *context);
@@ -114,6 +123,7 @@ struct vfs_entry {
     const char *settings;       /* "cache,block": what may stand behind its name (settings.h); NULL: nothing */
     /* The same with such settings. Returns VFS_ERR_INVAL, with a message, where one of them cannot be. */
     int (*make_with)(const struct nf2_flash *flash, const char *settings, struct vfs *out, char *message, size_t message_size);
+    bool own_flash;             /* it works on a flash of its own, and the chip repeats what is done there: it cannot be set back */
 };
 
 /* What a NAND chip has beside its pages. The functions return 0 or the flash's error; a program counts as a part of that of its page. */

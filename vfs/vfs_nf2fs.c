@@ -196,10 +196,18 @@ static int adapter_statfs(void *context, struct vfs_space *out)
     return result;
 }
 
+static int adapter_discard(struct adapter *adapter, struct adapter_file *opened)
+{
+    int result = nf2_discard(&adapter->fs, &opened->file);
+    free(opened);
+    return result;
+}
+
 static int32_t adapter_more(void *context, enum vfs_more what, void *handle, uint32_t argument)
 {
     struct adapter *adapter = context;
     struct adapter_file *opened = handle;
+    const struct vfs_whole *whole = handle;
     struct nf2_health health;
     switch (what) {
     case VFS_TELL:
@@ -214,6 +222,12 @@ static int32_t adapter_more(void *context, enum vfs_more what, void *handle, uin
         return nf2_health(&adapter->fs, &health);
     case VFS_CHECK:
         return nf2_check(&adapter->fs, NULL, NULL);
+    case VFS_DISCARD:
+        return adapter_discard(adapter, opened);
+    case VFS_SAVE:
+        return nf2_save(&adapter->fs, whole->path, whole->data, argument);
+    case VFS_LOAD:
+        return nf2_load(&adapter->fs, whole->path, whole->data, argument);
     }
     return VFS_ERR_INVAL;
 }

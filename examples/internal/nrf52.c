@@ -14,13 +14,6 @@
 #define PAGE 4096u
 #define WORD 4u
 
-static int flash_read(void *context, uint32_t address, void *data, uint32_t length)
-{
-    (void)context;
-    memcpy(data, nf2_volume_begin + address, length);
-    return 0;
-}
-
 /* `data` has any alignment. A word may be written twice between two erases; this does it once. */
 static int flash_program(void *context, uint32_t address, const void *data, uint32_t length)
 {
@@ -46,7 +39,7 @@ static int flash_erase(void *context, uint32_t address, uint32_t length)
 }
 
 struct nf2_flash internal_flash = {
-    .read = flash_read, .program = flash_program, .erase = flash_erase, .block_size = PAGE,
-    .page_size = 256, .program_unit = WORD, .read_unit = 1, .read_page_us = 4,
+    .read = internal_flash_read, .program = flash_program, .erase = flash_erase,
+    .block_size = PAGE, .page_size = 256, .program_unit = WORD, .read_unit = 1, .read_page_us = 4,
     .program_page_us = 2600, .erase_block_us = 85000,
 };

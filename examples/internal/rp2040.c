@@ -40,13 +40,6 @@ static void do_erase(void *context)
     flash_range_erase(operation->offset, operation->length);
 }
 
-static int flash_read(void *context, uint32_t address, void *data, uint32_t length)
-{
-    (void)context;
-    memcpy(data, nf2_volume_begin + address, length);
-    return 0;
-}
-
 static int flash_program(void *context, uint32_t address, const void *data, uint32_t length)
 {
     struct operation operation = {.offset = on_chip(address - address % PAGE)};
@@ -64,7 +57,7 @@ static int flash_erase(void *context, uint32_t address, uint32_t length)
 }
 
 struct nf2_flash internal_flash = {
-    .read = flash_read, .program = flash_program, .erase = flash_erase, .block_size = BLOCK,
-    .page_size = PAGE, .program_unit = 1, .read_unit = 1, .read_page_us = 10,
+    .read = internal_flash_read, .program = flash_program, .erase = flash_erase,
+    .block_size = BLOCK, .page_size = PAGE, .program_unit = 1, .read_unit = 1, .read_page_us = 10,
     .program_page_us = 500, .erase_block_us = 50000,
 };

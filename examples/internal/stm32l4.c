@@ -15,13 +15,6 @@
 #define BLOCK 4096u
 #define UNIT 8u
 
-static int flash_read(void *context, uint32_t address, void *data, uint32_t length)
-{
-    (void)context;
-    memcpy(data, nf2_volume_begin + address, length);
-    return 0;
-}
-
 /* `data` has any alignment. */
 static int flash_program(void *context, uint32_t address, const void *data, uint32_t length)
 {
@@ -59,8 +52,8 @@ static int flash_erase(void *context, uint32_t address, uint32_t length)
 }
 
 struct nf2_flash internal_flash = {
-    .read = flash_read, .program = flash_program, .erase = flash_erase, .block_size = BLOCK,
-    .page_size = 256, .program_unit = UNIT, .read_unit = 1, .read_page_us = 2,
+    .read = internal_flash_read, .program = flash_program, .erase = flash_erase,
+    .block_size = BLOCK, .page_size = 256, .program_unit = UNIT, .read_unit = 1, .read_page_us = 2,
     .program_page_us = 2900, .erase_block_us = 50000,
 };
 

@@ -11,13 +11,6 @@
 
 #define UNIT 16u
 
-static int flash_read(void *context, uint32_t address, void *data, uint32_t length)
-{
-    (void)context;
-    memcpy(data, nf2_volume_begin + address, length);
-    return 0;
-}
-
 /* The HAL takes the address of a unit, which must be aligned; `data` has any alignment. */
 static int flash_program(void *context, uint32_t address, const void *data, uint32_t length)
 {
@@ -54,7 +47,7 @@ static int flash_erase(void *context, uint32_t address, uint32_t length)
 }
 
 struct nf2_flash internal_flash = {
-    .read = flash_read, .program = flash_program, .erase = flash_erase,
+    .read = internal_flash_read, .program = flash_program, .erase = flash_erase,
     .block_size = FLASH_PAGE_SIZE, .page_size = 256, .program_unit = UNIT, .read_unit = 1,
     .read_page_us = 2, .program_page_us = 1900, .erase_block_us = 3000,
 };

@@ -89,7 +89,8 @@ enum nf2_error {
     NF2_ERR_ISDIR = -21,        /* the path is a directory */
     NF2_ERR_INVAL = -22,        /* a bad argument, such as a length above NF2_FILE_MAX;
                                    a directory moved into itself */
-    NF2_ERR_FBIG = -27,         /* the file would pass NF2_FILE_MAX */
+    NF2_ERR_FBIG = -27,         /* the file would pass NF2_FILE_MAX;
+                                   or it is larger than the room for it (nf2_load) */
     NF2_ERR_NOSPC = -28,        /* no space, after reclaiming all garbage */
     NF2_ERR_ROFS = -30,         /* mounted read-only */
     NF2_ERR_NAMETOOLONG = -36,  /* a name of more than NF2_NAME_MAX bytes */
@@ -161,6 +162,12 @@ struct nf2_config {
      */
     uint32_t (*now_us)(void *context);
     void *clock_context;
+
+    /*
+     * Optional: seconds since 1970-01-01 UTC, 0 while they are not known. nf2_keep_times asks for
+     * it, and nothing else does. It gets `clock_context`, too.
+     */
+    uint64_t (*time_s)(void *context);
 };
 
 /* 256 bytes to read into, a page to write from, and views of the tree (nf2fs/private.h). */
@@ -519,6 +526,46 @@ int nf2_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size);
  * later sync takes them).
  */
 int nf2_sync(nf2_t *fs, nf2_file_t *file);
+
+/* ---- whole files in one call ----------------------------------------------------------------- */
+/*
+ * For settings, keys, counters and other files that are written as a whole. Neither call needs a
+ * handle or a page buffer; a handle of some 200 bytes is on the stack while the call lasts. A
+ * program that makes neither of them links nothing of them.
+ */
+
+/*
+ * Makes `length` bytes (0 to NF2_FILE_MAX) at `data` the whole content of the file, which is
+ * created if it is not there; its directory must exist (NOENT). Durable when it returns NF2_OK. A
+ * power cut at any instant of the call leaves the old content or the new one, whole; of a file that
+ * was not there, none or the whole new one, also where its name has more than 23 bytes. There is no
+ * second name at any time, and nothing to be tidied up by the program: of a save of several blocks
+ * that was cut or refused, nf2_maintain, or calls that need blocks, free what was written.
+ * After any error but IO the file is as it was. After IO it holds the old or the new content.
+ *   - Up to 215 bytes under a name of up to 23 bytes are one program as a rule, and have a
+ *     checksum; not if the file has attributes. Longer content is programmed first, straight from
+ *     `data`, and then takes the place of the old one by one more program as a rule. So both must
+ *     fit at the same time, else NOSPC.
+ *   - Content that is equal to what is there programs nothing. That is found by reading the old
+ *     content, up to the first difference; what cannot be read counts as different.
+ *   - Handles that read the file see the new content with their next read. A file that a handle
+ *     writes is not replaced (BUSY).
+ * `data` must not change until the call returns, nor lie in the volume's buffer; where it lies in
+ * memory that the chip is read through, it cannot be programmed from there.
+ * Errors: NOENT, NOTDIR, ISDIR, BUSY, NOSPC, INVAL (`length` above NF2_FILE_MAX).
+ */
+int nf2_save(nf2_t *fs, const char *path, const void *data, uint32_t length);
+
+/*
+ * Reads the whole file into `data`, which has room for `room` bytes, and returns its size. It reads
+ * what was synced last, whatever a handle has written since. A file that is larger than `room`
+ * returns FBIG, and `data` is not touched. After another error `data` may hold a part of the file.
+ * Works in a volume that is mounted for reading only, and links none of the code for writing.
+ * Errors: NOENT, NOTDIR, ISDIR, FBIG.
+ */
+int32_t nf2_load(nf2_t *fs, const char *path, void *data, uint32_t room);
+
+#include "nf2fs/attributes.h"
 
 #ifdef __cplusplus
 }

@@ -91,10 +91,9 @@ struct nf2_root {               /* journal.c: the root log, and what it keeps fo
                                    other bits none counts */
     uint32_t serial;            /* of the last node or block of frames that was written, */
     uint32_t serial_recorded;   /* and the one that the last CHECKPOINT has */
-    uint32_t super_sequence;
+    uint32_t anchor;            /* sequence of the last ANCHOR, */
+    uint32_t sequence;          /* and the last one that is on record as given out */
     uint32_t next_id;
-    uint16_t super_end[3];      /* of each super block: where its next ANCHOR goes;
-                                   0: not known in this mount */
     uint16_t last;              /* place of the last record in the head, as the mount has read it */
 };
 
@@ -107,7 +106,7 @@ struct nf2_space {              /* region.c, holes.c, space.c: which blocks may 
     uint32_t victims;           /* and of victims */
     uint16_t regions;           /* of the volume */
     uint16_t shift;             /* blocks by which the first region begins before the volume */
-    uint32_t carry;             /* bytes that are counted as live with the next ones */
+    uint16_t carry;             /* bytes that are counted as live with the next ones */
     uint16_t erased_regions;    /* free regions that are erased */
     uint8_t region_log;         /* a region has 2 ^ region_log blocks */
     uint8_t taken[NF2_TAKEN_MAX];       /* regions that were erased since WEAR was written: */
@@ -119,8 +118,8 @@ struct nf2_space {              /* region.c, holes.c, space.c: which blocks may 
     uint16_t hand[NF2_HAND_MAX];        /* holes that are erased */
     uint16_t freed[NF2_FREED_MAX];      /* blocks of replaced nodes and logs: free in this
                                    session, not erased */
-    uint16_t resting;           /* the region that resting data moves to next; NF2_NO_REGION:
-                                   none was chosen */
+    uint16_t resting;           /* the region that resting data moves to next, or NF2_NO_REGION:
+                                   none was chosen, NF2_ALL_LEVEL: none is needed */
     uint16_t ahead;             /* blocks of the region that is being erased ahead: done */
     uint16_t ahead_region;
     uint16_t holes_found;       /* by the last walk that looked for them */
@@ -197,6 +196,7 @@ typedef struct nf2 {
     bool cut;                   /* the last session was not left cleanly */
     bool opened;                /* this session has written its first CHECKPOINT */
     bool anchor_due;            /* no ANCHOR names the head of the root log */
+    bool in_doubt;              /* the last ANCHOR says so: NF2_ANCHOR_DOUBT */
     uint8_t super_block;        /* the super block that has the last ANCHOR */
     uint8_t root_level;         /* of the tree's root */
     uint8_t bads;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * calls.c - calls that no other workload makes: truncation both ways, blocks set aside, the state of the volume, idle time of any
- * length. Of all that the others cannot do elsewhere, only what a file system has is called (`more` of vfs.h).
+ * calls.c - calls that no other workload makes: truncation both ways, blocks set aside, whole files in one call, what is given up,
+ * the state of the volume, idle time of any length. Of all that the others cannot do elsewhere, only what a file system has is called
+ * (`more` of vfs.h).
  */
 #include <stdio.h>
 
@@ -12,6 +13,7 @@
 #define FREE_BYTES (768u * KIB)         /* left beside the cold files */
 #define FILES 6u
 #define FILE_MAX (40u * KIB)
+#define SAVE_MAX (12u * KIB)
 
 static uint32_t pick(struct bench *bench, uint32_t bound)
 {
@@ -61,6 +63,14 @@ static void scatter(struct bench *bench, struct bench_file *file)
     bench_sync(bench, file);
 }
 
+/* A whole file, up to some blocks; and what is given up leaves it as it is. */
+static void in_one_call(struct bench *bench, const char *path)
+{
+    bench_save(bench, path, pick(bench, 2) == 0 ? pick(bench, 200) : pick(bench, SAVE_MAX));
+    bench_write_and_discard(bench, path, 1 + pick(bench, SAVE_MAX));
+    bench_load(bench, path);
+}
+
 static void look_around(struct bench *bench)
 {
     bench_statfs(bench);
@@ -79,6 +89,9 @@ void calls_run(struct bench *bench, const struct workload *workload)
             acts[pick(bench, 4)](bench, &file);
         }
         bench_close(bench, &file);
+        if (pick(bench, 4) == 0) {
+            in_one_call(bench, path);
+        }
         look_around(bench);
         if (pick(bench, 8) == 0) {
             (void)bench_idle(bench, 1000u << pick(bench, 11));

@@ -5,12 +5,16 @@
 #include "workload.h"
 
 #define FILE_SIZE (16u * KIB)
+#define STRETCH 100u                    /* files in a step */
+#define STRETCH_PERCENT 5u              /* of the chip */
 
 void gcfill_run(struct bench *bench, const struct workload *workload)
 {
     for (uint32_t i = 0; i < workload->count && bench_ok(bench); i++) {
+        bench_step_begin(bench);
         bench_put(bench, "/fill.bin", FILE_SIZE, 4 * KIB);
         bench_remove(bench, "/fill.bin");
+        bench_step_end(bench, "up to: file %u", (i / STRETCH + 1) * STRETCH);
         bench_operation(bench);
     }
 }
@@ -44,7 +48,10 @@ void gc55_run(struct bench *bench, const struct workload *workload)
     for (uint32_t i = 0; bench_ok(bench); i++) {
         char path[32];
         gc_name(path, sizeof(path), i);
+        bench_step_begin(bench);
         bench_put(bench, path, FILE_SIZE, 4 * KIB);
+        uint32_t percent = (uint32_t)(100ull * i * FILE_SIZE / vflash_chip_of(bench->chip)->size);
+        bench_step_end(bench, "filled up to: %u%%", (percent / STRETCH_PERCENT + 1) * STRETCH_PERCENT);
         bench_operation(bench);
     }
 }

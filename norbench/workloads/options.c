@@ -52,7 +52,7 @@ static bool set_number(struct workload *workload, const struct setting *option)
         uint32_t least, most;
     } const numbers[] = {
         {"size", &workload->size, 1, 64 * KIB}, {"count", &workload->count, 1, 1000000000}, {"fill", &workload->fill, 0, 100},
-        {"cold", &workload->cold, 0, 100},      {"logs", &workload->logs, 1, 64},
+        {"cold", &workload->cold, 0, 100},      {"logs", &workload->logs, 1, 64},    {"total", &workload->size, 256, 64 * MIB},
     };
     uint32_t value;
     for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {

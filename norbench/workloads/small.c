@@ -117,15 +117,23 @@ static void read_again(struct bench *bench, struct bench_file *file, uint32_t si
 }
 
 /* Written and closed; opened, overwritten with a sync each; opened again and read. */
-static void exercise_file(struct bench *bench, const char *path, uint32_t size, uint32_t overwrites, uint32_t reads)
+static void exercise_file(struct bench *bench, const char *path, uint32_t size, uint32_t overwrites, uint32_t reads, bool steps)
 {
+    bench_step_begin(bench);
     bench_put(bench, path, size, size);
     struct bench_file file = bench_open(bench, path, VFS_READ | VFS_WRITE);
     overwrite_synced(bench, &file, size, overwrites);
     bench_close(bench, &file);
+    if (steps) {
+        bench_step_end(bench, "written: %u B", size);
+        bench_step_begin(bench);
+    }
     file = bench_open(bench, path, VFS_READ);
     read_again(bench, &file, size, reads);
     bench_close(bench, &file);
+    if (steps) {
+        bench_step_end(bench, "read: %u B", size);
+    }
 }
 
 /* Ten files of 2, 4 .. 1024 B; those of at most 256 B are overwritten; each is read. */
@@ -134,7 +142,7 @@ void smallio_run(struct bench *bench, const struct workload *workload)
     for (uint32_t size = 2; size <= 1024 && bench_ok(bench); size *= 2) {
         char path[NAME_SIZE];
         snprintf(path, sizeof(path), "/small%u", (unsigned)size);
-        exercise_file(bench, path, size, size <= 256 ? workload->count : 0, workload->count);
+        exercise_file(bench, path, size, size <= 256 ? workload->count : 0, workload->count, true);
         bench_operation(bench);
     }
 }
@@ -144,7 +152,7 @@ static void fill_directory(struct bench *bench, const char *directory, uint32_t 
     for (uint32_t i = 0; i < 10 && bench_ok(bench); i++) {
         char path[VFS_PATH_MAX];
         snprintf(path, sizeof(path), "%s/f%u", directory, (unsigned)i);
-        exercise_file(bench, path, 2u << i, times, times);
+        exercise_file(bench, path, 2u << i, times, times, false);
     }
 }
 

@@ -15,12 +15,31 @@ void seqio_run(struct bench *bench, const struct workload *workload)
     for (uint32_t i = 1; i <= 10 && bench_ok(bench); i++) {
         char path[32];
         snprintf(path, sizeof(path), "/seq%u", (unsigned)i);
+        bench_step_begin(bench);
         struct bench_file file = bench_open(bench, path, VFS_WRITE | VFS_CREATE);
         for (uint32_t unit = 0; unit < 2 * i && bench_ok(bench); unit++) {
             bench_write(bench, &file, KIB);
             bench_operation(bench);
         }
         bench_close(bench, &file);
+        bench_step_end(bench, "file: %u KB", 2 * i);
+    }
+}
+
+void seqread_run(struct bench *bench, const struct workload *workload)
+{
+    (void)workload;
+    for (uint32_t i = 1; i <= 10 && bench_ok(bench); i++) {
+        char path[32];
+        snprintf(path, sizeof(path), "/seq%u", (unsigned)i);
+        bench_step_begin(bench);
+        struct bench_file file = bench_open(bench, path, VFS_READ);
+        for (uint32_t unit = 0; unit < 2 * i && bench_ok(bench); unit++) {
+            bench_read(bench, &file, KIB);
+            bench_operation(bench);
+        }
+        bench_close(bench, &file);
+        bench_step_end(bench, "file: %u KB", 2 * i);
     }
 }
 
@@ -57,6 +76,17 @@ void big_file_prepare(struct bench *bench, const struct workload *workload)
     write_big(bench, false, false);
 }
 
+/* The steps of a short row: its accesses two by two, as papers draw them. */
+#define SHORT_ROW 20u
+
+static void step_of(struct bench *bench, const struct workload *workload, uint32_t i)
+{
+    if (workload->count == SHORT_ROW && i % 2 == 1) {
+        bench_step_end(bench, "up to: %u KB", i + 1);
+        bench_step_begin(bench);
+    }
+}
+
 static uint32_t random_offset(struct bench *bench)
 {
     return payload_below(&bench->offsets, BIG_SIZE - ACCESS + 1);
@@ -64,23 +94,27 @@ static uint32_t random_offset(struct bench *bench)
 
 void random_read_run(struct bench *bench, const struct workload *workload)
 {
+    bench_step_begin(bench);
     struct bench_file file = bench_open(bench, BIG_FILE, VFS_READ);
     for (uint32_t i = 0; i < workload->count && bench_ok(bench); i++) {
         bench_seek(bench, &file, random_offset(bench));
         bench_read(bench, &file, ACCESS);
         bench_operation(bench);
+        step_of(bench, workload, i);
     }
     bench_close(bench, &file);
 }
 
 void random_write_run(struct bench *bench, const struct workload *workload)
 {
+    bench_step_begin(bench);
     struct bench_file file = bench_open(bench, BIG_FILE, VFS_READ | VFS_WRITE);
     for (uint32_t i = 0; i < workload->count && bench_ok(bench); i++) {
         bench_seek(bench, &file, random_offset(bench));
         bench_write(bench, &file, ACCESS);
         bench_sync(bench, &file);
         bench_operation(bench);
+        step_of(bench, workload, i);
     }
     bench_close(bench, &file);
 }

@@ -19,15 +19,15 @@
      .count = entries, __VA_ARGS__}
 
 #define SENSING(suffix, bytes, text, ...) \
-    {"streamin" suffix, "sensing", "batched", text " written in chunks of 256 B", START_MOUNTED, NULL, stream_in_run, .chip = SENSING_CHIP, .size = bytes}, \
+    {"streamin" suffix, "sensing", "batched", text " written in chunks of 256 B", START_MOUNTED, NULL, stream_in_run, .chip = SENSING_CHIP, .options = "total", .size = bytes}, \
     {"condense" suffix, "sensing", "batched", text " read in chunks of 256 B, half of each written to a second file", START_REMOUNTED, stream_prepare, \
-     stream_condense_run, .chip = SENSING_CHIP, .size = bytes}, \
+     stream_condense_run, .chip = SENSING_CHIP, .options = "total", .size = bytes}, \
     {"condense" suffix "p", "sensing", "batched", text ": the same, each fourth chunk before the three in front of it", START_REMOUNTED, stream_prepare, \
-     stream_condense_run, .chip = SENSING_CHIP, .size = bytes, .variant = VARIANT_BACKWARD}, \
-    {"streamout" suffix, "sensing", "batched", text " read in chunks of 256 B", START_REMOUNTED, stream_prepare, stream_out_run, .chip = SENSING_CHIP, \
+     stream_condense_run, .chip = SENSING_CHIP, .options = "total", .size = bytes, .variant = VARIANT_BACKWARD}, \
+    {"streamout" suffix, "sensing", "batched", text " read in chunks of 256 B", START_REMOUNTED, stream_prepare, stream_out_run, .chip = SENSING_CHIP, .options = "total", \
      .size = bytes}, \
     {"streamout" suffix "p", "sensing", "batched", text ": the same, each fourth chunk before the three in front of it", START_REMOUNTED, stream_prepare, \
-     stream_out_run, .chip = SENSING_CHIP, .size = bytes, .variant = VARIANT_BACKWARD}
+     stream_out_run, .chip = SENSING_CHIP, .options = "total", .size = bytes, .variant = VARIANT_BACKWARD}
 #define MOUNT_FILL(percent) \
     {"mountfill" #percent, "mountfill", "batched", "mount after an unmount, chip filled to " #percent "% with files of 64 KiB", START_UNMOUNTED, \
      mount_fill_prepare, mount_run, .chip = SENSING_CHIP, .count = 1, .fill = percent}, \
@@ -68,6 +68,7 @@ static const struct workload workloads[] = {
      NULL, dirs_run, .count = 10},
 
     {"seqio", "stream", "batched", "ten files of 2, 4 .. 20 KB in units of 1 KB", START_MOUNTED, NULL, .run = seqio_run},
+    {"seqread", "stream", "batched", "those ten files read in units of 1 KB", START_REMOUNTED, seqio_run, .run = seqread_run},
     {"swrite", "stream", "batched", "a 2 MiB file in 512 x 4 KiB", START_MOUNTED, NULL, .run = swrite_run},
     {"swrited", "stream", "durable", "the same, synced after each 4 KiB", START_MOUNTED, NULL, .run = swrite_durable_run},
     {"rread", "stream", "batched", "20 reads of 1 KiB at random offsets of the 2 MiB file", START_REMOUNTED, big_file_prepare, random_read_run, .count = 20},
@@ -181,6 +182,8 @@ static const struct workload workloads[] = {
      wear_prepare, wear_run, .chip = "w25q256/1M", .fill = 75, .cold = 75, .options = "fill,cold,load,end", .slow = true},
     {"age", "age", "durable", "700,000 mixed operations at 75% of the space offered; then measured: some more, beside as many on fresh copies", START_MOUNTED,
      age_prepare, age_run, .chip = "w25q256/1M", .count = 700000, .fill = 75, .options = "count,fill,load", .slow = true},
+    {"retire", "retire", "durable", "records of 16 B, synced each, in a ring of files, while blocks fail that were erased --limit times; until a tenth failed",
+     START_MOUNTED, NULL, retire_run, .chip = "w25q80", .size = 16, .fill = 30, .options = "size,fill", .slow = true},
     {"firstwrite", "firstwrite", "durable", "1,000 power cuts inside overwrites of a file; then measured: mount, and a file of 32 B replaced", START_MOUNTED,
      cut_prepare, cut_run, .chip = CHIP_16M, .count = 1000, .fill = 50, .options = "count,fill", .slow = true},
     {"phase", "phase", "durable", "a file of half the chip overwritten in pieces of 256 B, once its capacity; then measured: in pieces of 4 KiB",
@@ -197,7 +200,7 @@ static const struct workload workloads[] = {
     DIRECTORY("10000r", 10000, "10,000 entries created in random order", .variant = VARIANT_SHUFFLED),
     DIRECTORY("10000n", 10000, "10,000 entries with names of 64 B", .variant = VARIANT_LONG_NAMES),
 
-    {"calls", "calls", "durable", "2,000 times what no other row calls: truncate, preallocate, health, idle time", START_MOUNTED, calls_prepare,
+    {"calls", "calls", "durable", "2,000 times what no other row calls: truncate, preallocate, save, load, discard, health, idle time", START_MOUNTED, calls_prepare,
      calls_run, .chip = CHIP_16M, .count = 2000},
     {"calls90", "calls", "durable", "the same, chip filled to 90%", START_MOUNTED, calls_prepare, calls_run, .chip = CHIP_16M, .count = 2000, .fill = 90},
 

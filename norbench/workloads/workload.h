@@ -77,6 +77,7 @@ void config_run(struct bench *bench, const struct workload *workload);
 
 /* stream.c */
 void seqio_run(struct bench *bench, const struct workload *workload);
+void seqread_run(struct bench *bench, const struct workload *workload);
 void swrite_run(struct bench *bench, const struct workload *workload);
 void swrite_durable_run(struct bench *bench, const struct workload *workload);
 void big_file_prepare(struct bench *bench, const struct workload *workload);
@@ -84,6 +85,9 @@ void random_read_run(struct bench *bench, const struct workload *workload);
 void random_write_run(struct bench *bench, const struct workload *workload);
 void model_file_prepare(struct bench *bench, const struct workload *workload);
 void model_file_read(struct bench *bench, const struct workload *workload);
+
+/* retire.c: a chip of which blocks fail one after the other; `size` bytes a record, `fill` percent of the chip */
+void retire_run(struct bench *bench, const struct workload *workload);
 
 /* log.c: `size` bytes an append (0: 16 to 64), `count` appends between syncs (0: none) */
 void log_run(struct bench *bench, const struct workload *workload);

@@ -21,7 +21,9 @@
 MAKE(0) MAKE(1) MAKE(2) MAKE(3) MAKE(4) MAKE(5) MAKE(6) MAKE(7) MAKE(8) MAKE(9) MAKE(10) MAKE(11)
 MAKE(12)
 
-#define ENTRY(index, fs, text) .entry = {fs, "Linux", text, make_##index}
+#define ENTRY(index, fs, text) \
+    .entry = {.name = fs, .version = "Linux", .description = text, .make = make_##index, \
+              .own_flash = true}
 #define JFFS2 \
     .type = "jffs2", .source = "mtd0", .options = "", .markers = true, .modules = {"jffs2"}
 /* The kernel asks for zstd by name, and there is nobody in the machine who would load it then. */

@@ -40,7 +40,7 @@ def runs(tick_us):
         "background 1": {"BOTH": (1, 5_000), "ERASED": (3, None), "MEANWHILE": (20, None)},
         "volumes 0": {"WRITE": (1, 2 * LARGE_ERASE_US + busy), "ERASES": (20, None)},
         "volumes 1": {"WRITE": (1, 2 * LARGE_ERASE_US + busy), "ERASES": (20, None)},
-        "below": {"GAP": (1, 35_000), "ERASES": (5, None)},
+        "below": {"GAP": (1, 2_000), "ERASES": (5, None), "UNSEEN": (0, 0)},
         "yields": {"YIELDS": (1, 8 * tick_us)},
         "clock": {"TICKS": (1, None)},
         "sleep": {},

@@ -14,8 +14,12 @@
 #define TIMER_CONTROL (TIMER + 0x30u)
 #define TIMER_RUNS_AT_1_MHZ 3u          /* enabled, by the external clock */
 
+#define PROGRAM 0x02u
+#define ERASE_BLOCK 0x20u
+#define ERASE_LARGE 0xD8u
+
 static struct spi_chip *chip;
-static volatile bool in_use;
+static volatile bool in_use, erase_was_last;
 
 uint32_t model_bus_now_us(void)
 {
@@ -25,6 +29,11 @@ uint32_t model_bus_now_us(void)
 struct spi_chip *model_bus_chip(void)
 {
     return chip;
+}
+
+bool model_bus_erases(void)
+{
+    return erase_was_last && spi_chip_is_busy(chip);
 }
 
 /* The chip's clock follows the board's. */
@@ -46,6 +55,11 @@ static int bus_transfer(void *context, const struct spinor_transfer *transfer)
     }
     in_use = true;
     catch_up();
+    if (transfer->opcode == ERASE_BLOCK || transfer->opcode == ERASE_LARGE) {
+        erase_was_last = true;
+    } else if (transfer->opcode == PROGRAM) {
+        erase_was_last = false;
+    }
     spi_chip_select(chip, true);
     for (uint32_t i = 0; i < length; i++) {
         (void)spi_chip_exchange(chip, header[i], 1);

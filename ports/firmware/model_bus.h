@@ -18,4 +18,7 @@ struct spi_chip *model_bus_chip(void);
 /* Microseconds of the board's timer, which runs from model_bus_start on. */
 uint32_t model_bus_now_us(void);
 
+/* Whether the chip is busy with an erase. */
+bool model_bus_erases(void);
+
 #endif

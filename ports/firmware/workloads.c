@@ -183,6 +183,18 @@ void bench_operation(struct bench *bench)
     (void)bench;
 }
 
+void bench_step_begin(struct bench *bench)
+{
+    (void)bench;
+}
+
+void bench_step_end(struct bench *bench, const char *format, uint32_t number)
+{
+    (void)bench;
+    (void)format;
+    (void)number;
+}
+
 void record_mark(struct record *record)
 {
     (void)record;

@@ -230,16 +230,26 @@ static struct descriptor *enter_file(int file)
     return enter() ? find(file) : NULL;
 }
 
-int nf2p_close(int file)
+static int end_with(int (*how)(nf2_t *fs, nf2_file_t *file), int file)
 {
     int32_t result = -1;
     struct descriptor *at = enter_file(file);
     if (at != NULL) {
-        result = posix(nf2_close(volume.fs, &at->file));
+        result = posix(how(volume.fs, &at->file));
         at->open = false;
     }
     leave();
     return (int)result;
+}
+
+int nf2p_close(int file)
+{
+    return end_with(nf2_close, file);
+}
+
+int nf2p_discard(int file)
+{
+    return end_with(nf2_discard, file);
 }
 
 static uint32_t capped(size_t length)

@@ -9,7 +9,8 @@
  * file (EBUSY); an open file cannot be removed or replaced (EBUSY); a write is taken whole or not
  * at all; what was written is durable after nf2p_fsync or nf2p_close, or at once with O_SYNC; after
  * ENOSPC both fail with ENOSPC, too, and the file keeps its old content, until a later write
- * succeeds, also one of 0 bytes (see nf2_write). There are no links, owners and times. Needs errno.h, fcntl.h and sys/stat.h (newlib, picolibc, a host's
+ * succeeds, also one of 0 bytes (see nf2_write); nf2p_discard gives up what was not synced. There
+ * are no links, owners and times. Needs errno.h, fcntl.h and sys/stat.h (newlib, picolibc, a host's
  * library). errno is the C library's: with newlib under FreeRTOS set configUSE_NEWLIB_REENTRANT to
  * 1 and each task has its own.
  */
@@ -55,6 +56,8 @@ int nf2p_detach(void);
 /* All return -1 (or NULL) with errno set, as in POSIX. A third argument of nf2p_open is ignored. */
 int nf2p_open(const char *path, int flags, ...);
 int nf2p_close(int file);
+/* Not in POSIX: closes, and the file stays as it was at its last fsync (see nf2_discard). */
+int nf2p_discard(int file);
 ssize_t nf2p_read(int file, void *data, size_t length);
 ssize_t nf2p_write(int file, const void *data, size_t length);
 ssize_t nf2p_pread(int file, void *data, size_t length, off_t offset);

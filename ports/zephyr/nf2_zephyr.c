@@ -273,16 +273,29 @@ static int file_open(struct fs_file_t *filp, const char *path, fs_mode_t mode)
 }
 
 /* Zephyr keeps a file whose close failed; from then on there is nothing behind it. */
-static int file_close(struct fs_file_t *filp)
+static int end_with(int (*how)(nf2_t *fs, nf2_file_t *file), struct fs_file_t *filp)
 {
     struct open_file *at = filp->filep;
     if (at == NULL) {
         return 0;
     }
-    int result = nf2_close(fs_of(filp->mp), &at->file);
+    int result = how(fs_of(filp->mp), &at->file);
     at->taken = false;
     filp->filep = NULL;
     return zephyr(result);
+}
+
+static int file_close(struct fs_file_t *filp)
+{
+    return end_with(nf2_close, filp);
+}
+
+int nf2_zephyr_discard(struct fs_file_t *file)
+{
+    if (file->mp == NULL || file->mp->type != NF2_ZEPHYR_TYPE) {
+        return -EBADF;
+    }
+    return end_with(nf2_discard, file);
 }
 
 /* 0, or why a call that needs `access` cannot be made. */

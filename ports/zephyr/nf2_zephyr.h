@@ -35,8 +35,9 @@
  * What differs from LittleFS in Zephyr: an extension by fs_truncate that does not fit returns
  * -ENOSPC and changes nothing. After -ENOSPC of fs_write or fs_truncate, fs_sync and fs_close
  * return it, too, and the file keeps the content of its last sync, until a later fs_write succeeds,
- * also one of 0 bytes (see nf2_write). After an fs_unmount or fs_close that returned an error, the
- * volume is not mounted and the file not open; call it once more, and Zephyr forgets it, too.
+ * also one of 0 bytes (see nf2_write), or nf2_zephyr_discard gives the change up. After an
+ * fs_unmount or fs_close that returned an error, the volume is not mounted and the file not open;
+ * call it once more, and Zephyr forgets it, too.
  */
 #ifndef NF2_ZEPHYR_H
 #define NF2_ZEPHYR_H
@@ -68,6 +69,13 @@ struct nf2_zephyr {
     struct k_mutex mutex;
     uint8_t buffer[NF2_BUFFER_SIZE(NF2_ZEPHYR_PAGE_SIZE)];
 };
+
+/*
+ * Gives up what was written to an open file since its last fs_sync: the file stays as it was then
+ * (see nf2_discard). Nothing but fs_close can be called on it afterwards, and that returns 0.
+ * -EBADF: it is not open, or not a file of NF2FS.
+ */
+int nf2_zephyr_discard(struct fs_file_t *file);
 
 /*
  * The volume of a mount point, such as one from the devicetree:

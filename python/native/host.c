@@ -214,6 +214,28 @@ int nf2h_rename(nf2h_image *image, const char *from, const char *to)
     return nf2_rename(&image->fs, from, to);
 }
 
+int nf2h_getattr(nf2h_image *image, const char *path, unsigned id, void *data, uint32_t room)
+{
+    return nf2_getattr(&image->fs, path, (uint8_t)id, data, room);
+}
+
+int nf2h_listattr(nf2h_image *image, const char *path, uint8_t *ids, uint32_t room)
+{
+    return nf2_listattr(&image->fs, path, ids, room);
+}
+
+int nf2h_setattr(nf2h_image *image, const char *path, const uint8_t *ids, const uint8_t *lengths,
+                 const void *const *data, uint32_t count)
+{
+    struct nf2_attr list[256];
+
+    if (count > 256)
+        return NF2_ERR_INVAL;
+    for (uint32_t i = 0; i < count; i++)
+        list[i] = (struct nf2_attr){ids[i], lengths[i], data[i]};
+    return nf2_setattr(&image->fs, path, list, count);
+}
+
 int nf2h_dir_open(nf2h_image *image, const char *path, nf2h_dir **out)
 {
     nf2h_dir *dir = calloc(1, sizeof *dir);
@@ -273,6 +295,13 @@ int nf2h_file_open(nf2h_image *image, const char *path, int flags, nf2h_file **o
 int nf2h_file_close(nf2h_file *file)
 {
     int result = nf2_close(&file->image->fs, &file->file);
+    free(file);
+    return result;
+}
+
+int nf2h_file_discard(nf2h_file *file)
+{
+    int result = nf2_discard(&file->image->fs, &file->file);
     free(file);
     return result;
 }

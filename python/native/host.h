@@ -132,6 +132,15 @@ int nf2h_mkdir(nf2h_image *image, const char *path);
 int nf2h_remove(nf2h_image *image, const char *path);
 int nf2h_rename(nf2h_image *image, const char *from, const char *to);
 
+/*
+ * Attributes, as in nf2fs/attributes.h. The length, which may be more than `room`; how many there
+ * are; without `data` (NULL) the attribute is removed.
+ */
+int nf2h_getattr(nf2h_image *image, const char *path, unsigned id, void *data, uint32_t room);
+int nf2h_listattr(nf2h_image *image, const char *path, uint8_t *ids, uint32_t room);
+int nf2h_setattr(nf2h_image *image, const char *path, const uint8_t *ids, const uint8_t *lengths,
+                 const void *const *data, uint32_t count);
+
 int nf2h_dir_open(nf2h_image *image, const char *path, nf2h_dir **out);
 /* 1 with an entry (`name`: 256 bytes; `out` as nf2h_stat), 0 at the end. */
 int nf2h_dir_read(nf2h_dir *dir, char *name, uint64_t out[2]);
@@ -143,6 +152,8 @@ void nf2h_dir_drop(nf2h_dir *dir);
 
 int nf2h_file_open(nf2h_image *image, const char *path, int flags, nf2h_file **out);
 int nf2h_file_close(nf2h_file *file);
+/* Closes without a sync: nf2_discard. */
+int nf2h_file_discard(nf2h_file *file);
 /* Frees a handle without closing it: for handles whose volume is no longer mounted. */
 void nf2h_file_drop(nf2h_file *file);
 int nf2h_file_read(nf2h_file *file, void *data, uint32_t length);
@@ -164,6 +175,9 @@ typedef struct nf2h_repair nf2h_repair;
 /* NULL on failure, with a message: also where nothing of a volume is in it. It is only read. */
 nf2h_repair *nf2h_repair_open(const char *chip, const char *path, uint32_t offset, uint32_t size,
                               char *message, size_t message_size);
+/* The same of an image that is open here, as its bytes are now; it must stay open as long. NULL:
+   nothing of a volume is in it, or the caller drives the chip. */
+nf2h_repair *nf2h_repair_of(nf2h_image *image);
 void nf2h_repair_close(nf2h_repair *repair);
 /* Is anything lost, or in doubt? May there have been files that nothing tells of any more? And: was
    the volume left cleanly, and its root log undamaged? */
@@ -190,6 +204,13 @@ int nf2h_repair_finding(nf2h_repair *repair, unsigned index, uint64_t out[5], co
 const char *nf2h_repair_state_text(unsigned state);
 /* The path of an id, NULL: not known. */
 const char *nf2h_repair_path(nf2h_repair *repair, uint32_t id);
+
+/* What a block is for, as a phrase. And: its records, which stay until the next call; how many. */
+const char *nf2h_repair_use(nf2h_repair *repair, uint32_t block);
+unsigned nf2h_repair_records(nf2h_repair *repair, uint32_t block);
+/* out: first byte, end, session, does the group go on, was a bit mended; text: its name, and what it
+   says. 0 behind the last. */
+int nf2h_repair_record(nf2h_repair *repair, unsigned index, uint64_t out[5], const char *text[2]);
 
 /* Writes all into an empty volume that is mounted for writing; items that there is no room for are
    marked. And: compares. */

@@ -36,15 +36,15 @@ enum nf2_finding_kind nf2h_kind_of(const struct repair_finding *finding)
     return kinds[finding->kind];
 }
 
-/* What the checker reads of the chip as it is now; NULL: nothing, or the caller drives the chip. */
-static struct repair *look(nf2h_image *image)
+struct repair *nf2h_look(nf2h_image *image)
 {
     const struct vflash_chip *chip = &image->chip;
-    if (!image->flash)
+    uint32_t offset = image->config.offset, size = image->config.size;
+    if (!image->flash || offset > chip->size || size > chip->size - offset)
         return NULL;
-    uint32_t size = image->config.size > 0 ? image->config.size : chip->size;
-    const struct repair_geometry geometry = {size, chip->block_size, chip->program_unit};
-    return repair_open(vflash_memory(image->flash) + image->config.offset, &geometry);
+    const struct repair_geometry geometry = {size > 0 ? size : chip->size - offset,
+                                             chip->block_size, chip->program_unit};
+    return repair_open(vflash_memory(image->flash) + offset, &geometry);
 }
 
 /*
@@ -53,7 +53,7 @@ static struct repair *look(nf2h_image *image)
  */
 int nf2h_check_contents(nf2h_image *image, int result)
 {
-    struct repair *repair = result == NF2_ERR_INVAL ? NULL : look(image);
+    struct repair *repair = result == NF2_ERR_INVAL ? NULL : nf2h_look(image);
     if (!repair)
         return result;
     if (repair_wrong(repair) > 0) {
@@ -77,7 +77,7 @@ int nf2h_check_contents(nf2h_image *image, int result)
 int nf2h_blocks_seen(nf2h_image *image, uint8_t *states, uint32_t *erases, uint32_t count,
                      int error)
 {
-    struct repair *repair = error == NF2_ERR_INVAL ? NULL : look(image);
+    struct repair *repair = error == NF2_ERR_INVAL ? NULL : nf2h_look(image);
     if (!repair)
         return error;
     uint32_t size = image->chip.block_size;

@@ -7,8 +7,9 @@
 #include "repair.h"
 
 struct nf2h_repair {
-    struct vflash *flash; /* the image, read-only */
+    struct vflash *flash; /* the image, read-only; NULL: it is open elsewhere */
     struct repair *repair;
+    unsigned records; /* that were read last */
 };
 
 nf2h_repair *nf2h_repair_open(const char *chip, const char *path, uint32_t offset, uint32_t size,
@@ -21,8 +22,8 @@ nf2h_repair *nf2h_repair_open(const char *chip, const char *path, uint32_t offse
     if (!flash)
         return NULL;
     bool inside = offset <= facts.size && size <= facts.size - offset;
-    const struct repair_geometry geometry = {size > 0 ? size : facts.size, facts.block_size,
-                                             facts.program_unit};
+    const struct repair_geometry geometry = {size > 0 ? size : facts.size - offset,
+                                             facts.block_size, facts.program_unit};
     struct repair *repair = inside ? repair_open(vflash_memory(flash) + offset, &geometry) : NULL;
     nf2h_repair *out = repair ? calloc(1, sizeof *out) : NULL;
     if (!out) {
@@ -34,6 +35,17 @@ nf2h_repair *nf2h_repair_open(const char *chip, const char *path, uint32_t offse
     }
     out->flash = flash;
     out->repair = repair;
+    return out;
+}
+
+nf2h_repair *nf2h_repair_of(nf2h_image *image)
+{
+    struct repair *repair = nf2h_look(image);
+    nf2h_repair *out = repair ? calloc(1, sizeof *out) : NULL;
+    if (out)
+        out->repair = repair;
+    else
+        repair_close(repair);
     return out;
 }
 
@@ -119,6 +131,32 @@ const char *nf2h_repair_state_text(unsigned state)
 const char *nf2h_repair_path(nf2h_repair *repair, uint32_t id)
 {
     return repair_path_of(repair->repair, id);
+}
+
+const char *nf2h_repair_use(nf2h_repair *repair, uint32_t block)
+{
+    return repair_use_text(repair_block_use(repair->repair, block));
+}
+
+unsigned nf2h_repair_records(nf2h_repair *repair, uint32_t block)
+{
+    repair->records = repair_records(repair->repair, block);
+    return repair->records;
+}
+
+int nf2h_repair_record(nf2h_repair *repair, unsigned index, uint64_t out[5], const char *text[2])
+{
+    if (index >= repair->records)
+        return 0;
+    const struct repair_record *record = repair_record(repair->repair, index);
+    out[0] = record->at;
+    out[1] = record->end;
+    out[2] = record->session;
+    out[3] = record->more;
+    out[4] = record->mended;
+    text[0] = record->name;
+    text[1] = record->text;
+    return 1;
 }
 
 /* The path of the item that an error is about goes into the message. */

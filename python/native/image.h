@@ -40,6 +40,10 @@ int nf2h_blocks_seen(nf2h_image *image, uint8_t *states, uint32_t *erases, uint3
    of things wrong (host_format.c). */
 int nf2h_check_contents(nf2h_image *image, int result);
 
+/* What the checker reads of the chip as it is now; NULL: nothing, or the caller drives the chip. */
+struct repair;
+struct repair *nf2h_look(nf2h_image *image);
+
 /* The kind that nf2_check would give a finding of the checker. */
 struct repair_finding;
 enum nf2_finding_kind nf2h_kind_of(const struct repair_finding *finding);

@@ -249,10 +249,11 @@ def cuts_command(
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1)] = os.cpu_count() or 1,
     slice_: Annotated[bool, typer.Option("--slice", help="Few scripts.")] = False,
     fs: Annotated[str, typer.Option("--fs", "-f", help=f"File systems; all: each that is built. {LIST_HELP}")] = "all",
+    script: Annotated[Optional[str], typer.Option("--script", metavar="NAME", help="Only this list of calls: append, replace, archive ..; a wrong name lists them.")] = None,
     cell: CellOption = None,
 ) -> None:
     """Cut the power in calls of every file system that is built, and say which promises were broken."""
-    rows = bench_cuts.run(bench_cuts.programs(bench.find_program(cell)), cuts, seed, jobs, slice_, [] if fs == "all" else names(fs))
+    rows = bench_cuts.run(bench_cuts.programs(bench.find_program(cell)), cuts, seed, jobs, slice_, [] if fs == "all" else names(fs), script)
     for row in rows:
         bench.append_row(out, row)
     print(bench_cuts.markdown(rows))

@@ -11,7 +11,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from . import bench, bench_best, bench_bounds, bench_campaign, bench_cuts, bench_flame, bench_peers, bench_processor, bench_store, bench_studies, bench_table, bench_wake, bench_wear, figures, linux_cli
+from . import bench, bench_best, bench_bounds, bench_campaign, bench_cuts, bench_curves, bench_flame, bench_peers, bench_processor, bench_store, bench_studies, bench_table, bench_wake, bench_wear, figures, linux_cli
 from .bench_run import CellOption, MhzOption, names, print_tables, run_with_progress
 from .cli import run as run_application
 from .commands.app import every_command
@@ -30,6 +30,7 @@ bench_campaign.register(app)
 bench_wear.register(app)
 bench_wake.register(app)
 bench_best.register(app)
+bench_curves.register(app)
 app.add_typer(linux_cli.app, name="linux")
 
 

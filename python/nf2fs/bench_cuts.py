@@ -42,11 +42,12 @@ def wanted(found: list[Path], systems: list[str]) -> list[tuple[Path, list[str]]
     return [(known[fs], ["--fs", fs]) for fs in systems]
 
 
-def run(found: list[Path], cuts: int, seed: int, jobs: int, few: bool, systems: list[str] | None = None) -> list[bench.Row]:
+def run(found: list[Path], cuts: int, seed: int, jobs: int, few: bool, systems: list[str] | None = None, script: str | None = None) -> list[bench.Row]:
     rows: dict[tuple, bench.Row] = {}
+    few = few and not script            # a script that is named runs, whether it is one of the few or not
     for program, chosen in wanted(found, systems or []):
         with tempfile.TemporaryDirectory() as directory:
-            done = subprocess.run([str(program), "--jobs", str(jobs), "--seed", str(seed), "--cuts", str(cuts), "--out", directory, *chosen, *(["--slice"] if few else [])],
+            done = subprocess.run([str(program), "--jobs", str(jobs), "--seed", str(seed), "--cuts", str(cuts), "--out", directory, *chosen, *(["--slice"] if few else []), *(["--script", script] if script else [])],
                                   capture_output=True, encoding="utf-8", errors="replace")
             result = Path(directory) / "peers.json"
             if not result.is_file():

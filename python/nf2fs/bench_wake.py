@@ -39,6 +39,19 @@ def years(row: bench.Row, every_s: float) -> float | None:
     return bench_energy.ENDURANCE / (row["wear_max"] / row["operations"]) * every_s / bench_energy.YEAR_S
 
 
+# Blocks at fixed places that a file system writes anew for itself: so many, from the first block on.
+SUPER_BLOCKS = {"nf2fs": 3, "littlefs": 2}
+
+
+def wakes_a_super_erase(row: bench.Row) -> str:
+    """How many wakes there are for one erase of that super block which was erased most; the format's erase does not count."""
+    first = row.get("wear_first", [])[:SUPER_BLOCKS.get(bench.base_name(row["fs"]).split("-")[0], 0)]
+    if not first or not row.get("operations"):
+        return "-"
+    erased = max(first) - 1
+    return f"{row['operations'] / erased:,.0f}" if erased > 0 else f"above {row['operations']:,}"
+
+
 def wake_line(row: bench.Row, every_s: float) -> list[str]:
     step, count = row.get("steps", {}).get("wake", {}), row.get("operations") or 0
 
@@ -46,13 +59,14 @@ def wake_line(row: bench.Row, every_s: float) -> list[str]:
         return number(row[key] / count, digits) if count and key in row else "-"
 
     life = years(row, every_s)
-    return [row["fs"], row["chip"], row["workload"], number(count), each("read_pages", 0), each("program_pages", 2), each("erases", 3),
+    options = dict(one.split("=", 1) for one in row["workload"].partition(":")[2].split(",") if "=" in one)
+    return [row["fs"], row["chip"], options.get("end", "cut"), options.get("logs", "1"), number(count), each("read_pages", 0), each("program_pages", 2), each("erases", 3),
             number(row["time_us"] / count / 1000, 2) if count and "time_us" in row else "-",
             number(bench_energy.each_mj(row), 3), number(step["us_p99"] / 1000, 1) if step else "-", number(step["us_max"] / 1000, 1) if step else "-",
-            number(1000 * row["wear_max"] / count, 1) if count and "wear_max" in row else "-", number(row.get("wear_max_block")), number(life, 1), status_of(row)]
+            number(1000 * row["wear_max"] / count, 1) if count and "wear_max" in row else "-", number(row.get("wear_max_block")), wakes_a_super_erase(row), number(life, 1), status_of(row)]
 
 
-WAKE_HEADINGS = ["fs", "chip", "workload", "wakes", "pages read", "programs", "erases", "ms a wake", "mJ a wake", "p99 ms", "longest ms", "worst block, erases in 1,000", "which", "years",
+WAKE_HEADINGS = ["fs", "chip", "end", "logs", "wakes", "pages read", "programs", "erases", "ms a wake", "mJ a wake", "p99 ms", "longest ms", "worst block in 1,000", "which", "wakes a super erase", "years",
                  "status"]
 
 

@@ -25,8 +25,6 @@ LOADS = ("mixed", "files", "log", "overwrite")
 # How much the most worn block may pass the mean, up to which fill; and how far the least worn one may stay behind it.
 MOST_ALLOWED = ((80, 1.2), (90, 1.5), (100, 2.0))
 LEAST_ALLOWED = 0.8
-# Blocks at fixed places, such as super blocks, may stay far behind the mean: nobody loses by that. So many of the least worn are left out.
-APART = 3
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ def most_allowed(fill: int) -> float:
 
 
 def ratios(row: bench.Row, apart: int) -> tuple[float, float] | None:
-    """The most worn block, and the least worn but `apart`, in means; nothing where the cell did not come to its end."""
+    """The most worn block, and the least worn one (but `apart`), in means; nothing where the cell did not come to its end."""
     if not bench.is_good(row) or not row.get("wear_mean"):
         return None
     least = row["wear_least"][min(apart, len(row["wear_least"]) - 1)]
@@ -105,10 +103,10 @@ def wear(
     cold: Annotated[str, typer.Option("--cold", help="Percent of what is used that never change.")] = "0,50,75,95",
     load: Annotated[str, typer.Option("--load", help=f"The traffic: {', '.join(LOADS)}.")] = "mixed",
     session: Annotated[str, typer.Option("--session", help=f"{'; '.join(f'{name}: {text}' for name, text in SESSIONS.items())}.")] = "busy,idle,unmount,cut",
-    every: Annotated[bool, typer.Option("--all", help="32 to 4,096 blocks, 50 to 95% full, 0 to 95% cold: many hours.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="32 to 32,768 blocks, 50 to 95% full, 0 to 95% cold: days.")] = False,
     mean: Annotated[int, typer.Option("--mean", min=2, help="Until blocks were erased so often in the mean.")] = MEAN,
     idle: Annotated[int, typer.Option("--idle", min=1, metavar="US", help="Idle microseconds after a write, in sessions of that kind.")] = IDLE_US,
-    apart: Annotated[int, typer.Option("--apart", min=0, max=7, help="So many of the least worn blocks are left out: those at fixed places, such as super blocks.")] = APART,
+    apart: Annotated[int, typer.Option("--apart", min=0, max=7, help="Leave out so many of the least worn blocks, as those at fixed places.")] = 0,
     seed: Annotated[int, typer.Option("--seed", min=0)] = bench.SEED,
     rows_path: Annotated[Optional[str], typer.Option("--rows", metavar="FILE", help="Keep rows here; what is there is not run again.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 where wear is not level: a block above "
@@ -122,7 +120,7 @@ def wear(
     `!` marks what is not level. Everything counts that the file system erases, super blocks included.
     """
     if every:
-        blocks, fill, cold = "32,64,256,1024,4096", "50,75,80,85,90,95", "0,25,50,75,90,95"
+        blocks, fill, cold = "32,64,256,1024,4096,32768", "50,75,80,85,90,95", "0,25,50,75,90,95"
     program = bench.find_program(cell)
     catalogue = bench.read_catalogue(program)
     systems = bench.check_file_systems(names(fs), catalogue)
@@ -133,7 +131,8 @@ def wear(
     rows = measure(list(cells.values()), program, rows_path, jobs, timeout)
     found = {place: rows[one] for place, one in cells.items()}
     for one in dict.fromkeys((place.fs, place.load, place.blocks) for place in places):
-        print_table(f"{one[0]}, {one[1]}, {one[2]:,} blocks: most / mean, least (but {apart}) / mean", table(found, *one, apart))
+        least = f"least (but {apart})" if apart else "least"
+        print_table(f"{one[0]}, {one[1]}, {one[2]:,} blocks: most / mean, {least} / mean", table(found, *one, apart))
     if strict and not all(is_level(row, place.fill, apart) for place, row in found.items()):
         raise typer.Exit(1)
 

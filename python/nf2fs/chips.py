@@ -15,6 +15,7 @@ from .errors import CORRUPT, EXIST, NF2Error
 
 PAGE = 256
 ANCHOR = b"NF2F\x03"  # as an anchor begins, behind the page's epoch and the record's header
+SLOT = 32  # bytes of a super block for each of them
 SIZES = (1 << 17) - 1  # bits of the geometry in an anchor that are sizes
 SIZE_MIN, SIZE_MAX = 128 * 1024, 256 * 1024 * 1024
 
@@ -181,9 +182,11 @@ def parts(path: str) -> list[tuple[int, int]]:
         return found
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         for at in range(0, length - step + 1, step):
-            if data[at + 4 : at + 9] != ANCHOR or (found and at < sum(found[-1])):
+            place = data.find(ANCHOR, at, at + step)
+            if (place - at) % SLOT != 4 or (found and at < sum(found[-1])):
                 continue
-            geometry, blocks = struct.unpack("<II", data[at + 12 : at + 20])
+            geometry, last = struct.unpack("<IH", data[place + 8 : place + 14])
+            blocks = last + 1
             block = next((one for one in reversed(native.BLOCKS) if one <= geometry & SIZES), 0)
             if block > 0 and 0 < block * blocks <= length - at:
                 found.append((at, block * blocks))

@@ -8,7 +8,9 @@ import posixpath
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
 
+from . import native
 from .errors import GEOMETRY, INVAL, NF2Error
 from .images import open_image
 from .pack_tree import Tree
@@ -26,6 +28,7 @@ class Change:
     is_dir: bool
     sizes: tuple[int | None, int | None]
     first: int | None = None  # offset of the first byte that differs
+    unverifiable: bool = False  # a part of it carries no check: damage would look the same
 
 
 @dataclass
@@ -33,6 +36,9 @@ class Side:
     """Where one side's entries and bytes come from."""
 
     entries: dict[str, int | None] = field(default_factory=dict)  # sizes; None: a directory
+
+    def is_unverifiable(self, path: str) -> bool:
+        return False
 
     def read(self, path: str) -> Iterator[bytes]:
         raise NotImplementedError
@@ -54,6 +60,21 @@ class VolumeSide(Side):
                 self.entries[below] = None if entry.is_dir() else entry.size
                 if entry.is_dir():
                     pending.append((below, posixpath.join(place, entry.name), depth + 1))
+
+    @cached_property
+    def _unchecked(self) -> set[str]:
+        """Files of which a part carries no check."""
+        try:
+            repair = native.load().open_repair(self.volume.chip.source, str(self.volume.path))
+        except NF2Error:
+            return set()
+        try:
+            return {item.path for item in repair.items() if item.unchecked}
+        finally:
+            repair.close()
+
+    def is_unverifiable(self, path: str) -> bool:
+        return posixpath.join(self.top, path.lstrip("/")) in self._unchecked
 
     def read(self, path: str) -> Iterator[bytes]:
         with self.volume.open(
@@ -117,7 +138,8 @@ def compare(one: Side, two: Side) -> list[Change]:
                 sizes[0] is not None
                 and (first := first_difference(one.read(path), two.read(path))) is not None
             ):
-                changes.append(Change("changed", path, False, sizes, first))
+                doubt = one.is_unverifiable(path) or two.is_unverifiable(path)
+                changes.append(Change("changed", path, False, sizes, first, doubt))
             continue
         kind = "type" if here and there else "removed" if here else "added"
         changes.append(Change(kind, path, sizes[0 if here else 1] is None, sizes))

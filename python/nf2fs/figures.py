@@ -56,7 +56,7 @@ def cells_for(gates: list[Gate], catalogue: Catalogue, long: bool = False) -> tu
     for gate in gates:
         if gate.workload == target.WORKLOAD or (gate.long and not long):
             continue
-        if gate.workload not in catalogue.workloads:
+        if base_name(gate.workload) not in catalogue.workloads:
             if gate.workload not in absent:
                 absent.append(gate.workload)
             continue

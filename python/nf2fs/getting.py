@@ -37,10 +37,15 @@ def plan(volume: Volume, source: str, target: str) -> Got:
     return Got(trees.plan_get(volume, source, target), _plain(source), target)
 
 
-def run(got: Got, volume: Volume, advance: trees.Advance = lambda size: None) -> None:
+def run(
+    got: Got,
+    volume: Volume,
+    advance: trees.Advance = lambda size: None,
+    preserve: bool = False,
+) -> None:
     """Copies what was planned, and what else a damaged image still holds of it; what cannot be read
     is in the plan's `unread`. Errors of the host (a full disk) are raised."""
-    trees.run_get(volume, got.plan, got.target, advance)
+    trees.run_get(volume, got.plan, got.target, advance, preserve)
     path, chip = volume.path, volume.chip.source
     try:
         with (

@@ -169,7 +169,7 @@ def page_command(
             metavar="FILE",
             help="Rows are kept here; what is there is not measured again.",
         ),
-    ] = "docs/linux-rows.jsonl",
+    ] = "norbench/data/rows/linux.jsonl",
     output: Annotated[
         str,
         typer.Option("--output", metavar="FILE", help="Where the page goes; - to print it only."),

@@ -233,7 +233,8 @@ def take_left_out(directory: Path, release: str) -> str:
     name = source_package(release)
     version = download(directory, [name])[name]
     archive = directory / "root/usr/src" / f"{name}.tar.xz"
-    run(["tar", "-xJf", archive, "-C", directory, *(f"{name}/{path}" for path in LEFT_OUT_FILES)])
+    wanted = [f"{name}/{path}" for path in LEFT_OUT_FILES]
+    run(["tar", "-xJf", archive, "--occurrence", "-C", directory, *wanted])  # ends at the last one
     archive.unlink()
     for package in (directory / "packages").glob(f"{name}_*.deb"):
         package.unlink()

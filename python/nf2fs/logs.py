@@ -15,6 +15,7 @@ BYTES_MAX = 8192  # of a block, that a log uses
 BLANK = 0xFFFF  # an epoch or a header of erased cells
 CONTINUED = 0x0004  # a page that goes on with the record of the one before it
 OVERHEAD = 6  # header and check
+SLOT = 32  # bytes of a super block for each anchor
 MORE = 1 << 12
 
 
@@ -113,8 +114,16 @@ def entries(block: bytes, unit: int) -> Iterator[Piece]:
         at = behind if found.more else min(aligned(behind, unit), aligned(behind, PAGE))
 
 
-def _entry(block: bytes, at: int) -> Entry | None:
-    start = at // PAGE * PAGE
+def slots(block: bytes) -> Iterator[Piece]:
+    """The records of a super block: each slot begins as a page does, and has one."""
+    for at in range(0, log_pages(block).stop, SLOT):
+        length = written(block[at : at + SLOT])
+        if length:
+            yield _entry(block, at + 2, at) or Unreadable(at, length)
+
+
+def _entry(block: bytes, at: int, start: int | None = None) -> Entry | None:
+    start = at // PAGE * PAGE if start is None else start
     epoch, header = u16(block, start), u16(block, at)
     length = header & (MORE - 1)
     if header >> 13 == 0 or length < OVERHEAD:

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +20,7 @@ from .errors import CORRUPT, GEOMETRY, INVAL, IO, NOENT, LibraryMissing, NF2Erro
 
 NAME_SIZE = 256
 MESSAGE_SIZE = 256
+ATTR_MOST = 256  # ids that an entry may have, and bytes of one attribute
 STATFS = ("block_size", "blocks", "free", "erased", "available", "bad")
 HEALTH = ("erases_min", "erases_max", "erases_mean", "erases_total", "mounts_unclean", "blocks_bad")
 COUNTS = (
@@ -491,6 +492,26 @@ class Image:
         names = encode_path(source), encode_path(target)
         self._call(self.c.nf2h_rename, *names, path=source)
 
+    def attributes(self, path: str) -> dict[int, bytes]:
+        """By their ids, the lowest first."""
+        ids, data = self.ffi.new("uint8_t[]", ATTR_MOST), self.ffi.new("uint8_t[]", ATTR_MOST)
+        name, found = encode_path(path), {}
+        with self.lock:
+            count = self._call(self.c.nf2h_listattr, name, ids, ATTR_MOST, path=path)
+            for number in sorted(ids[0:count]):
+                size = self._call(self.c.nf2h_getattr, name, number, data, ATTR_MOST, path=path)
+                found[number] = bytes(self.ffi.buffer(data, size))
+        return found
+
+    def set_attributes(self, path: str, values: Mapping[int, bytes | None]) -> None:
+        """All with one change; None removes one."""
+        kept = [None if value is None else self.ffi.from_buffer(value) for value in values.values()]
+        lengths = [0 if value is None else len(value) for value in values.values()]
+        pointers = [self.ffi.NULL if value is None else value for value in kept]
+        data = self.ffi.new("void *[]", [self.ffi.cast("void *", value) for value in pointers])
+        arrays = (bytes(values), bytes(lengths), data, len(values))
+        self._call(self.c.nf2h_setattr, encode_path(path), *arrays, path=path)
+
     def entries(self, path: str) -> Iterator[tuple[str, int, int]]:
         """(name, type, size) of each entry, up to the first that cannot be read."""
         slot = self.ffi.new("nf2h_dir **")
@@ -677,6 +698,14 @@ class FileHandle:
             handle, self.handle = self.handle, None
             if handle is not None:
                 self.image._run(self.c.nf2h_file_close, handle, path=self.path)
+
+    def discard(self) -> None:
+        """Closes without a sync: what was not synced is given up."""
+        with self.image.lock:
+            self.image._open_handle()
+            handle, self.handle = self.handle, None
+            if handle is not None:
+                self.image._run(self.c.nf2h_file_discard, handle, path=self.path)
 
     def drop(self) -> None:
         with self.image.lock:

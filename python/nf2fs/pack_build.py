@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import native
+from . import attributes, native
 from .errors import CORRUPT, INVAL, NOSPC, NF2Error
 from .images import format_image, open_image
 from .native import Chip
@@ -58,6 +58,8 @@ def fill(volume: Volume, tree: Tree, advance: Advance = lambda size: None) -> No
                 advance(len(piece))
         if written != file.size:
             raise NF2Error(INVAL, "changed while it was read", file.source or path)
+        if tree.preserve and file.source is not None:
+            volume.set_attributes(path, attributes.of_host(file.source))
     for _ in range(IDLE_STEPS_MAX):
         if not volume.maintain(IDLE_US):
             break

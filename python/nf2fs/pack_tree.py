@@ -65,6 +65,7 @@ class Tree:
     files: dict[str, File] = field(default_factory=dict)
     sources: set[str] = field(default_factory=set)  # directories of the host that were listed
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    preserve: bool = False  # files of the host keep their times, permissions and attributes
 
     @property
     def bytes(self) -> int:

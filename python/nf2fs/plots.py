@@ -165,6 +165,29 @@ def latency(path: Path, rows: list[Row]) -> Path | None:
     return save(figure, path)
 
 
+# ---- any curve ----
+
+def curve(path: Path, title: str, x_text: str, y_text: str, series: dict[str, list[tuple[float, float]]]) -> Path | None:
+    """A line for each file system; the axis of values is logarithmic where they differ a hundredfold, and else begins at zero."""
+    values = [y for points in series.values() for _, y in points if y > 0]
+    if not values or max(map(len, series.values())) < 2:
+        return None
+    figure, axes = new_figure(1, 1, 6, 3.4)
+    panel = axes[0][0]
+    for index, (fs, points) in enumerate(series.items()):
+        panel.plot([x for x, _ in points], [y for _, y in points], marker="o", markersize=3, color=colour_of(fs, index), label=name_of(fs))
+    if max(values) > 100 * min(values):
+        panel.set_yscale("log")
+        y_text += " (logarithmic)"
+    else:
+        panel.set_ylim(bottom=0)
+    panel.set_title(title, fontsize=9)
+    panel.set_xlabel(x_text)
+    panel.set_ylabel(y_text)
+    panel.legend()
+    return save(figure, path)
+
+
 # ---- wear ----
 
 Histogram = list[list[int]]     # [erases, how many blocks were erased so often], fewest erases first

@@ -42,7 +42,7 @@ def measure(root: Path, fs: str = "nf2fs") -> dict | None:
         return {**row, "status": "failed", "verified": False, "error": str(failure).splitlines()[0][:200]}
     return row | {
         "code_bytes": most["code"], "code_bytes_all": everything["code"], "code_bytes_read": reading["code"],
-        "ram_bytes": ram["volume"]["bytes"] + ram["file"]["bytes"], **larger, **stack_of(everything["stack"]),
+        "ram_bytes": ram["volume"]["bytes"] + ram["file"]["bytes"], **larger, **stack_of(most["stack"]),
     }
 
 

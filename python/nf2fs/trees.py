@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Trees, copied both ways between the host and a volume.
- A volume keeps no times, owners or permissions, so none are invented: files that `get` writes have
-the host's defaults. The names on a volume are not trusted: none may lead out of the target
+ Times, permissions and attributes go along where `preserve` asks for it; else files that `get` writes
+have the host's defaults. The names on a volume are not trusted: none may lead out of the target
 directory.
 """
 
@@ -13,15 +13,15 @@ import posixpath
 import secrets
 import stat
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
-from . import chunks, interrupts
+from . import attributes, chunks, interrupts
 from .devices import open_memory
 from .errors import CORRUPT, INVAL, IO, NAMETOOLONG, NOSPC, NOTDIR, NF2Error
 from .files import hold, kind_name, refuse_special, sweep_parts
 from .native import decode, encode_path
-from .volume import COPY_SIZE, DEPTH_MAX, Volume
+from .volume import COPY_SIZE, DEPTH_MAX, RawFile, Volume
 
 NAME_MAX = 255
 PART = ".nf2-part-"  # begins the name of a file that is being written
@@ -133,7 +133,9 @@ def refuse_too_large(volume: Volume, plan: Plan) -> None:
         raise NF2Error(NOSPC, f"no space for it{count}; nothing was changed", error.path) from None
 
 
-def run_put(volume: Volume, plan: Plan, advance: Advance = lambda size: None) -> None:
+def run_put(
+    volume: Volume, plan: Plan, advance: Advance = lambda size: None, preserve: bool = False
+) -> None:
     """Copies each file, all or nothing: when this fails, leave the volume by the exception, and the
     old file stays."""
     with interrupts.safe_places():
@@ -143,6 +145,8 @@ def run_put(volume: Volume, plan: Plan, advance: Advance = lambda size: None) ->
             interrupts.check()
         for source, target, _ in plan.files:
             _put_file(volume, source, target, plan, advance)
+            if preserve:
+                volume.set_attributes(target, attributes.of_host(source))
             plan.done += 1
             interrupts.check()
 
@@ -153,14 +157,26 @@ def _put_file(
     with open(source, "rb") as data:
         small = plan.packed(data.read()) if plan.packed else None
         data.seek(0)
-        file = volume.open(target, "wb", buffering=0)
-        with data if small is None else io.BytesIO(small) as content:
+        content = data if small is None else io.BytesIO(small)
+        with replacing(volume, target) as file:
             while piece := content.read(COPY_SIZE):
                 file.write(piece)
                 advance(len(piece))
                 interrupts.check()
-        file.close()
         plan.compressed += small is not None
+
+
+@contextmanager
+def replacing(volume: Volume, path: str) -> Iterator[RawFile]:
+    """A file that is written from its beginning; an exception leaves what was there."""
+    file = volume.open(path, "wb", buffering=0)
+    try:
+        yield file
+        file.close()
+    except BaseException:
+        with suppress(NF2Error):
+            file.discard()
+        raise
 
 
 # ---- from the volume to the host ----
@@ -310,7 +326,13 @@ def _pieces(volume: Volume, source: str, plan: Plan, advance: Advance) -> Iterat
             interrupts.check()
 
 
-def run_get(volume: Volume, plan: Plan, target: str, advance: Advance = lambda size: None) -> None:
+def run_get(
+    volume: Volume,
+    plan: Plan,
+    target: str,
+    advance: Advance = lambda size: None,
+    preserve: bool = False,
+) -> None:
     """Copies what can be read; what cannot is noted in `plan.unread`. Errors of the host (a full
     disk) are raised."""
     with interrupts.safe_places():
@@ -329,6 +351,8 @@ def run_get(volume: Volume, plan: Plan, target: str, advance: Advance = lambda s
                 continue
             try:
                 size = write_host_file(destination, _pieces(volume, source, plan, advance))
+                if preserve:
+                    attributes.to_host(destination, volume.attributes(source))
             except NF2Error as error:
                 plan.unread.append((error.path or source, error.text))
                 plan.damaged = plan.damaged or error.code in (IO, CORRUPT)

@@ -7,11 +7,11 @@ import io
 import os
 import posixpath
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Literal, overload
 
-from . import interrupts
+from . import attributes, interrupts
 from . import errors as codes
 from .errors import (
     EXIST,
@@ -173,6 +173,18 @@ class RawFile(io.RawIOBase):
                 self._volume._files.discard(self)
                 if self._handle.handle is not None:
                     self._handle.close()
+
+    def discard(self) -> None:
+        """Closes the file and gives up what was not synced: it is as it was at its last sync."""
+        with self._guard:
+            if self.closed:
+                return
+            try:
+                super().close()
+            finally:
+                self._volume._files.discard(self)
+                if self._handle.handle is not None:
+                    self._handle.discard()
 
     def __del__(self) -> None:
         """Nothing: the volume closes its files. A file that a signal kept from being used must not
@@ -344,6 +356,30 @@ class Volume:
         path = text_of(path)
         kind, size = self.image.stat(path)
         return Stat(posixpath.basename(path.rstrip("/")), kind, size)
+
+    def attributes(self, path: AnyPath) -> dict[int, bytes]:
+        """Attributes of a file or directory, by their ids: see nf2fs.attributes. The root has
+        none."""
+        path = text_of(path)
+        self._refuse_root(path)
+        return self.image.attributes(path)
+
+    def set_attributes(self, path: AnyPath, values: Mapping[int, bytes | None]) -> None:
+        """Sets attributes, and removes those that are None, all with one change. Durable on return.
+        The others stay. Raises NF2Error: FBIG where all together pass attributes.ROOM."""
+        path = text_of(path)
+        attributes.check(path, values)
+        self._refuse_root(path)
+        try:
+            self.image.set_attributes(path, values)
+        except NF2Error as error:
+            if error.code == codes.FBIG:
+                raise NF2Error(codes.FBIG, attributes.TOO_MANY, path) from None
+            raise
+
+    def _refuse_root(self, path: str) -> None:
+        if posixpath.normpath("/" + path.strip("/")) == "/":
+            raise NF2Error(INVAL, "the root directory has no attributes", path)
 
     def exists(self, path: AnyPath) -> bool:
         return self._stat_or_none(path) is not None

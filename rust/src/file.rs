@@ -50,7 +50,6 @@ impl File<'_> {
     }
 
     /// Gives up what was written since the last sync, and closes.
-    #[cfg(nf2_discard)]
     pub fn discard(self) -> Result<(), Error> {
         let file = core::mem::ManuallyDrop::new(self);
         file.end(sys::nf2_discard)

@@ -328,5 +328,6 @@ const fn no_config() -> sys::Config {
         wear_spread: 0,
         now_us: None,
         clock_context: core::ptr::null_mut(),
+        time_s: None,
     }
 }

@@ -71,6 +71,7 @@ pub struct Config {
     pub wear_spread: u32,
     pub now_us: Option<unsafe extern "C" fn(*mut c_void) -> u32>,
     pub clock_context: *mut c_void,
+    pub time_s: Option<unsafe extern "C" fn(*mut c_void) -> u64>,
 }
 
 #[repr(C)]
@@ -128,6 +129,7 @@ const _: () = {
     assert!(size_of::<Config>() == layout::CONFIG_SIZE);
     assert!(offset_of!(Config, wear_age) == layout::CONFIG_WEAR_AGE);
     assert!(offset_of!(Config, clock_context) == layout::CONFIG_CLOCK_CONTEXT);
+    assert!(offset_of!(Config, time_s) == layout::CONFIG_TIME_S);
     assert!(size_of::<Statfs>() == layout::STATFS_SIZE);
     assert!(size_of::<Health>() == layout::HEALTH_SIZE);
     assert!(offset_of!(Health, erases_total) == layout::HEALTH_ERASES_TOTAL);
@@ -170,7 +172,6 @@ extern "C" {
         buffer: *mut c_void,
     ) -> c_int;
     pub fn nf2_close(fs: *mut layout::Fs, file: *mut layout::File) -> c_int;
-    #[cfg(nf2_discard)]
     pub fn nf2_discard(fs: *mut layout::Fs, file: *mut layout::File) -> c_int;
     pub fn nf2_read(
         fs: *mut layout::Fs,

@@ -243,6 +243,25 @@ fn a_refused_write_keeps_the_old_content() {
 }
 
 #[test]
+fn what_is_discarded_was_never_written() {
+    let mut storage = storage();
+    let volume = storage.mount().unwrap();
+    volume.write("f", b"old").unwrap();
+    let mut file = volume.open_with("f", OpenOptions::new().write(true).truncate(true)).unwrap();
+    file.write_all(b"longer").unwrap();
+    file.sync().unwrap();
+    file.write_all(b" and more").unwrap();
+    file.discard().unwrap();
+    assert_eq!(volume.read("f", &mut [0; 16]).unwrap(), b"longer");
+    // The handle is free again, and the file may be written again.
+    for _ in 0..4 {
+        let file = volume.create("new").unwrap();
+        file.discard().unwrap();
+    }
+    assert_eq!(volume.metadata("new").map(|m| m.len), Err(Error::NotFound));
+}
+
+#[test]
 fn space_health_and_check() {
     let mut storage = storage();
     let volume = storage.mount().unwrap();

@@ -145,6 +145,11 @@ static void look_at(struct repair *repair, bool anew)
     }
     for (uint32_t block = 0; block < CHIP_SIZE / 4096u; block++) {
         sum += (uint64_t)repair_block_use(repair, block);
+        /* of one block in sixteen: flipped bits are looked for in each record */
+        bool shown = block % 16u == repair_findings(repair) % 16u;
+        for (unsigned i = shown ? repair_records(repair, block) : 0; i > 0; i--) {
+            sum += strlen(repair_record(repair, i - 1)->name) + strlen(repair_record(repair, i - 1)->text);
+        }
     }
     for (unsigned i = 0; i < repair_count(repair); i++) {
         sum += strlen(repair_item(repair, i)->path);

@@ -8,7 +8,8 @@
 static const char *const op_names[OP_COUNT] = {
     "open", "close", "read", "write", "seek", "tell", "size", "truncate", "preallocate", "sync", "stat", "mkdir",
     "remove", "rename", "opendir", "readdir", "rewinddir", "closedir", "maintain", "statfs", "check", "verify",
-    "unmount", "abandon", "cut", "look", "mount", "break", "fail", "empty"
+    "unmount", "abandon", "cut", "look", "mount", "break", "fail", "empty", "save",
+    "load"
 };
 
 static char *copy_text(const char *text)

@@ -41,6 +41,9 @@ enum op {
     OP_BREAK,           /* handle: 1 silently, number: operation from now on that breaks the block that it hits (0: none) */
     OP_FAIL,            /* number: call of the driver, in the next call or mount, that fails (0: none), extra: so many behind it fail, too, handle: 1 unmounts a volume that is broken by it */
     OP_EMPTY,           /* closes and removes everything; all space must come back */
+    /* whole files: */
+    OP_SAVE,            /* number: length, extra: seed of the data, path */
+    OP_LOAD,            /* number: room, path */
     OP_COUNT
 };
 

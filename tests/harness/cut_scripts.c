@@ -446,6 +446,40 @@ static void long_names(struct call_list *list, uint32_t volume_size, uint32_t bl
     }
 }
 
+#define ARCHIVES 3u
+#define ENTRIES 3u                      /* in a full log */
+#define ENTRY_WRITES 4u                 /* an entry is too large for the RAM: it comes in pieces, and is durable as a whole */
+
+static void log_entry(struct call_list *list, uint32_t seed)
+{
+    open_file(list, 0, NF2_O_WRONLY | NF2_O_CREAT | NF2_O_APPEND, "log");
+    for (uint32_t piece = 0; piece < ENTRY_WRITES; piece++) {
+        on_handle(list, OP_WRITE, 0, 90 + seed % 40, seed + piece);
+    }
+    on_handle(list, OP_CLOSE, 0, 0, 0);
+}
+
+/* A full log becomes an archive by one rename, and the oldest archive goes. */
+static void archive(struct call_list *list, uint32_t volume_size, uint32_t block_size)
+{
+    char name[64];
+
+    (void)volume_size;
+    (void)block_size;
+    on_path(list, OP_MKDIR, "archive");
+    for (unsigned i = 0; i < 2 * ARCHIVES; i++) {
+        for (uint32_t entry = 0; entry < ENTRIES; entry++) {
+            log_entry(list, i * 100 + entry * 10);
+        }
+        move(list, "log", numbered(name, "archive/log", i));
+        if (i >= ARCHIVES) {
+            on_path(list, OP_REMOVE, numbered(name, "archive/log", i - ARCHIVES));
+        }
+    }
+}
+
+const struct cut_script cut_script_archive = { "archive", archive };
+
 const struct cut_script cut_scripts[] = {
     { "small", small },
     { "create", create_write_close },

@@ -13,4 +13,7 @@ struct cut_script {
 extern const struct cut_script cut_scripts[];
 extern const unsigned cut_script_count;
 
+/* Not among those, so that campaigns stay as they are: entries of a log, each of several writes, and an archive that keeps so many full logs. */
+extern const struct cut_script cut_script_archive;
+
 #endif

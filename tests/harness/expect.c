@@ -180,6 +180,38 @@ static void expect_handle(struct model *model, const struct call *call, struct e
     }
 }
 
+/* ---- whole files --------------------------------------------------------------------------------- */
+
+static void expect_save(struct model *model, const struct call *call, struct expect *expect)
+{
+    struct place place;
+
+    place_find(model, call->path, &place);
+    allow_place(expect, &place);
+    if (place.node) {
+        expect_open_there(place.node, NF2_O_WRONLY, expect);
+    }
+    takes_space(model, expect, (uint64_t)call->number + model->block_size);
+    succeed(expect, 0);
+}
+
+static void expect_load(struct model *model, const struct call *call, struct expect *expect)
+{
+    struct place place;
+
+    place_find(model, call->path, &place);
+    allow_place(expect, &place);
+    if (place.node) {
+        expect_open_there(place.node, NF2_O_RDONLY, expect);
+        if (place.node->synced.size > call->number) {
+            allow(expect, NF2_ERR_FBIG);
+        }
+        succeed(expect, (int32_t)place.node->synced.size);
+    } else if (place.error_count == 0) {
+        allow(expect, NF2_ERR_NOENT);
+    }
+}
+
 /* ---- names --------------------------------------------------------------------------------------- */
 
 static void expect_mkdir(struct model *model, const struct call *call, struct expect *expect)
@@ -347,6 +379,8 @@ void model_expect(struct model *model, const struct call *call, struct expect *e
     case OP_REMOVE: expect_remove(model, call, expect); break;
     case OP_RENAME: expect_rename(model, call, expect); break;
     case OP_READDIR: case OP_REWINDDIR: case OP_CLOSEDIR: expect_listing(model, call, expect); break;
+    case OP_SAVE: expect_save(model, call, expect); break;
+    case OP_LOAD: expect_load(model, call, expect); break;
     case OP_MAINTAIN:
         succeed(expect, 0);
         expect->value_max = 1;

@@ -197,6 +197,23 @@ static void apply_truncate(struct model *model, struct handle *handle, uint32_t 
     handle->dirty_maybe = true;
 }
 
+static void apply_save(struct model *model, const struct call *call)
+{
+    struct place place;
+
+    place_find(model, call->path, &place);
+    if (!place.node) {
+        place.node = node_new(model, NF2_TYPE_FILE, place.name);
+        node_attach(model, place.parent, place.node);
+    }
+    place.node->durable = DURABLE_YES;
+    place.node->changed = model->tick;
+    bytes_resize(&place.node->synced, (uint32_t)call->number);
+    if (call->number > 0) {
+        call_data(place.node->synced.data, (uint32_t)call->number, call->extra);
+    }
+}
+
 /* ---- names --------------------------------------------------------------------------------------- */
 
 static void apply_rename(struct model *model, const struct call *call)
@@ -356,6 +373,7 @@ void model_apply(struct model *model, const struct call *call)
         handle->dirty_maybe = true;
         break;
     case OP_SYNC: handle_commit(model, handle); break;
+    case OP_SAVE: apply_save(model, call); break;
     case OP_MKDIR: apply_mkdir(model, call); break;
     case OP_REMOVE: apply_remove(model, call); break;
     case OP_RENAME: apply_rename(model, call); break;

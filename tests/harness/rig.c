@@ -475,6 +475,38 @@ static bool do_unmount(struct rig *rig, const struct call *call, int32_t *answer
     return rig_mount(rig, NF2_MOUNT_RDWR);
 }
 
+static int32_t do_save(struct rig *rig, const struct call *call)
+{
+    uint8_t *data = scratch(rig, (uint32_t)call->number);
+
+    call_data(data, (uint32_t)call->number, call->extra);
+    return nf2_save(&rig->fs, call->path, data, (uint32_t)call->number);
+}
+
+/* Compares what is read with the synced content; what lies behind it must stay as it was. */
+static bool do_load(struct rig *rig, const struct call *call, int32_t *answer)
+{
+    struct node *node = model_find(&rig->model, call->path);
+
+    uint8_t *data = scratch(rig, (uint32_t)call->number);
+
+    memset(data, 0x5A, (size_t)call->number);
+    *answer = nf2_load(&rig->fs, call->path, data, (uint32_t)call->number);
+    uint32_t got = *answer > 0 ? (uint32_t)*answer : 0;
+    if (has_failed(rig) || !node || got > call->number) {
+        return true;            /* the answer is judged */
+    }
+    if (got > 0 && got == node->synced.size && memcmp(data, node->synced.data, got) != 0) {
+        return wrong(rig, "nf2_load: other content: %.100s", call->path);
+    }
+    for (uint32_t i = got; i < call->number; i++) {
+        if (data[i] != 0x5A) {
+            return wrong(rig, "nf2_load: byte %lu behind the content was changed: %.100s", (unsigned long)i, call->path);
+        }
+    }
+    return true;
+}
+
 /* The call on the volume alone; false: something is wrong besides its answer. */
 static bool do_call(struct rig *rig, const struct call *call, int32_t *answer)
 {
@@ -500,6 +532,8 @@ static bool do_call(struct rig *rig, const struct call *call, int32_t *answer)
     case OP_MKDIR: *answer = nf2_mkdir(fs, call->path); break;
     case OP_REMOVE: *answer = nf2_remove(fs, call->path); break;
     case OP_RENAME: *answer = nf2_rename(fs, call->path, call->path2); break;
+    case OP_SAVE: *answer = do_save(rig, call); break;
+    case OP_LOAD: return do_load(rig, call, answer);
     case OP_OPENDIR: *answer = nf2_opendir(fs, dir, call->path); break;
     case OP_READDIR: return do_readdir(rig, call, answer);
     case OP_REWINDDIR: *answer = nf2_rewinddir(fs, dir); break;

@@ -253,6 +253,12 @@ static struct figures sum(unsigned system, unsigned chip)
     return all;
 }
 
+/* Those of the campaigns, and the archive. */
+static const struct cut_script *script_at(unsigned script)
+{
+    return script < cut_script_count ? &cut_scripts[script] : &cut_script_archive;
+}
+
 /* ---- cells: a script on a file system on a chip ----------------------------------------------------- */
 
 static uint64_t mix(uint64_t a, uint64_t b)
@@ -350,7 +356,7 @@ static void run_script(unsigned system, unsigned chip, unsigned script, unsigned
     struct work *work = &shared->work[job];
     struct figures *figures = &shared->figures[job][system][chip];
     const struct vflash_chip *facts = vflash_chip_find(chips[chip]);
-    const char *name = cut_scripts[script].name;
+    const char *name = script_at(script)->name;
     const struct call ending = { .op = OP_UNMOUNT };
     struct volume volume;
     struct call_list list = { 0 };
@@ -361,7 +367,7 @@ static void run_script(unsigned system, unsigned chip, unsigned script, unsigned
         return;
     }
     measure_capacity(&volume, work);
-    cut_scripts[script].make(&list, facts->size, facts->block_size);
+    script_at(script)->make(&list, facts->size, facts->block_size);
     calls_add_copy(&list, &ending);
     count_cuts(&volume, &list, work);
     bool right = true;
@@ -396,12 +402,12 @@ static bool wanted(const char *pattern, const char *name)
 
 static void run_cells(unsigned job)
 {
-    const uint64_t cells = (uint64_t)cut_script_count * system_count * CHIPS;
+    const uint64_t cells = (uint64_t)(cut_script_count + 1) * system_count * CHIPS;
     uint64_t cell;
 
     while ((cell = atomic_fetch_add(&shared->next_cell, 1)) < cells) {
         unsigned script = (unsigned)(cell / CHIPS / system_count), system = (unsigned)(cell / CHIPS % system_count), chip = (unsigned)(cell % CHIPS);
-        const char *name = cut_scripts[script].name;
+        const char *name = script_at(script)->name;
 
         if (wanted(options.fs, systems[system]->name) && wanted(options.chip, chips[chip]) && wanted(options.script, name) && in_slice(name)) {
             run_script(system, chip, script, job);
@@ -605,6 +611,18 @@ static bool parse(int arguments, char **argument)
     }
     if (!known) {
         fprintf(stderr, "no file system is named %s here: see --list\n", options.fs);
+        return false;
+    }
+    known = !options.script;
+    for (unsigned k = 0; k <= cut_script_count; k++) {
+        known |= wanted(options.script, script_at(k)->name);
+    }
+    if (!known) {
+        fprintf(stderr, "no script is named %s: there are", options.script);
+        for (unsigned k = 0; k <= cut_script_count; k++) {
+            fprintf(stderr, " %s", script_at(k)->name);
+        }
+        fprintf(stderr, "\n");
         return false;
     }
     if (options.at) {

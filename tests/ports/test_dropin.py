@@ -285,8 +285,8 @@ def listed(built, kind):
 
 
 def test_platformio(built, tmp_path):
-    """What library.json says compiles and links, for a board that is neither an ESP32 nor an RP2040. (PlatformIO itself needs its own
-    registry and is not run. test_arduino.py compiles the same files for those two.)"""
+    """What library.json says compiles and links, for a board that is neither an ESP32 nor an RP2040. (test_platformio.py runs
+    PlatformIO itself; test_arduino.py compiles the same files for those two.)"""
     manifest = json.loads((ROOT / "library.json").read_text())
     build = manifest["build"]
     assert manifest["version"] == version()
@@ -555,6 +555,7 @@ static void cs_high(void) { spi_chip_select(sim, false); }
 static void spi_write(const uint8_t *data, uint32_t n) { while (n-- > 0) { (void)spi_chip_exchange(sim, *data++, 1); } }
 static void spi_read(uint8_t *data, uint32_t n) { while (n-- > 0) { *data++ = spi_chip_exchange(sim, 0, 1); } }
 static void delay_us(uint32_t us) { spi_chip_wait(sim, (uint64_t)us * 1000u); }
+static void delay_ms(uint32_t ms) { delay_us(ms * 1000u); }
 """
 
 

@@ -548,6 +548,39 @@ TEST(descriptors)
     end();
 }
 
+/* The close after it gives up what was not synced; stdio writes its buffer before, all the same. */
+TEST(discard)
+{
+    start();
+    CHECK_EQ(esp_vfs_nf2fs_register(&files), ESP_OK);
+    FILE *file = vfs_fopen("/files/a", "w");
+    CHECK(file != NULL && fputs("old", file) >= 0 && fclose(file) == 0);
+    int a = vfs_open("/files/a", O_WRONLY | O_TRUNC);
+    CHECK_EQ(VIA(a, write, "longer", 6), 6);
+    CHECK_EQ(VIA(a, fcntl, NF2FS_F_DISCARD, 0), 0);
+    CHECK_EQ(VIA(a, close), 0);
+    CHECK_EQ(size_of("/files/a"), 3);
+    a = vfs_open("/files/a", O_WRONLY | O_APPEND);
+    CHECK_EQ(VIA(a, fcntl, NF2FS_F_DISCARD, 0), 0);
+    CHECK_EQ(VIA(a, write, "er", 2), 2);
+    CHECK_EQ(VIA(a, fsync), 0);
+    static char much[600 * 1024];
+    CHECK(VIA(a, write, much, sizeof(much)) == -1 && errno == ENOSPC);
+    CHECK_EQ(VIA(a, close), 0);
+    CHECK_EQ(size_of("/files/a"), 5);
+    a = vfs_open("/files/new", O_WRONLY | O_CREAT);     /* the place has no mark of the last one */
+    CHECK_EQ(VIA(a, close), 0);
+    CHECK_EQ(size_of("/files/new"), 0);
+    a = vfs_open("/files/none", O_WRONLY | O_CREAT);
+    CHECK_EQ(VIA(a, fcntl, NF2FS_F_DISCARD, 0), 0);
+    CHECK_EQ(esp_vfs_nf2fs_unregister("storage"), ESP_OK);
+    CHECK_EQ(esp_vfs_nf2fs_register(&files), ESP_OK);
+    CHECK_EQ(size_of("/files/none"), -1);
+    CHECK(VIA(a, fcntl, NF2FS_F_DISCARD, 0) == -1 && errno == EBADF);
+    CHECK_EQ(esp_vfs_nf2fs_unregister("storage"), ESP_OK);
+    end();
+}
+
 TEST(names)
 {
     struct stat stat;
@@ -732,6 +765,7 @@ int main(int argc, char **argv)
     RUN(registration);
     RUN(streams);
     RUN(descriptors);
+    RUN(discard);
     RUN(names);
     RUN(listings);
     RUN(read_only);

@@ -217,6 +217,38 @@ TEST(full_and_broken)
     vflash_free(chip);
 }
 
+/* What was not synced is given up: also where writing on fails, and where the file is new. */
+TEST(discard)
+{
+    static uint8_t data[65536];
+    char text[8] = "";
+    begin();
+    int file = nf2p_open("/a", O_WRONLY | O_CREAT);
+    CHECK_EQ(nf2p_write(file, "old", 3), 3);
+    CHECK_EQ(nf2p_close(file), 0);
+    file = nf2p_open("/a", O_WRONLY | O_TRUNC);
+    while (nf2p_write(file, data, sizeof(data)) > 0) {
+    }
+    CHECK_EQ(errno, ENOSPC);
+    CHECK_EQ(nf2p_discard(file), 0);
+    FAILS(nf2p_discard(file), EBADF);
+    file = nf2p_open("/a", O_RDWR | O_APPEND);      /* the writer before has ended */
+    CHECK_EQ(nf2p_write(file, "er", 2), 2);
+    CHECK_EQ(nf2p_fsync(file), 0);
+    CHECK_EQ(nf2p_write(file, "!", 1), 1);
+    CHECK_EQ(nf2p_discard(file), 0);
+    file = nf2p_open("/a", O_RDONLY);
+    CHECK_EQ(nf2p_read(file, text, sizeof(text)), 5);
+    CHECK_TEXT(text, "older");
+    CHECK_EQ(nf2p_discard(file), 0);                /* a reader has nothing to give up */
+    file = nf2p_open("/new", O_WRONLY | O_CREAT);
+    CHECK_EQ(nf2p_write(file, "x", 1), 1);
+    CHECK_EQ(nf2p_discard(file), 0);
+    FAILS(nf2p_access("/new", 0), ENOENT);
+    end();
+    FAILS(nf2p_discard(0), ENXIO);
+}
+
 int main(void)
 {
     RUN(files);
@@ -225,5 +257,6 @@ int main(void)
     RUN(names);
     RUN(listings);
     RUN(full_and_broken);
+    RUN(discard);
     return check_done();
 }

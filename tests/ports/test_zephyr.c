@@ -332,6 +332,33 @@ TEST(files)
     end();
 }
 
+/* More often than there are files: each one's place is free again. */
+TEST(discard)
+{
+    struct fs_file_t file = {0};
+    struct fs_dirent entry;
+    start();
+    CHECK_EQ(nf2_zephyr_discard(&file), -EBADF);
+    CHECK_EQ(fs_open(&file, "/nf2/a", FS_O_WRITE | FS_O_CREATE), 0);
+    CHECK_EQ(table->write(&file, "old", 3), 3);
+    CHECK_EQ(fs_close(&file), 0);
+    for (int i = 0; i < CONFIG_NF2FS_FILES + 1; i++) {
+        CHECK_EQ(fs_open(&file, "/nf2/a", FS_O_WRITE | FS_O_TRUNC), 0);
+        CHECK_EQ(table->write(&file, "longer", 6), 6);
+        CHECK_EQ(nf2_zephyr_discard(&file), 0);
+        CHECK_EQ(table->write(&file, "x", 1), -EBADF);
+        CHECK_EQ(nf2_zephyr_discard(&file), 0);
+        CHECK_EQ(fs_close(&file), 0);
+        CHECK(file.mp == NULL);
+        CHECK_EQ(table->stat(mount, "/nf2/a", &entry), 0);
+        CHECK_EQ(entry.size, 3);
+    }
+    struct fs_mount_t fat = {.type = FS_FATFS};
+    file.mp = &fat;
+    CHECK_EQ(nf2_zephyr_discard(&file), -EBADF);
+    end();
+}
+
 /* Each set of flags on a file that is there, and on one that is not. */
 TEST(open_flags)
 {
@@ -646,6 +673,7 @@ int main(void)
 {
     RUN(automount);
     RUN(files);
+    RUN(discard);
     RUN(open_flags);
     RUN(raced_creation);
     RUN(names);

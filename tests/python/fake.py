@@ -238,6 +238,8 @@ class FakeFile:
     def drop(self):
         self.handle = None
 
+    discard = drop
+
     def sync(self):
         if self.flags & 2:
             self.parent[self.name] = base64.b64encode(self.data).decode()

@@ -46,6 +46,36 @@ def contents(path):
         return {os.path.join(folder, name): volume.read_bytes(os.path.join(folder, name)) for folder, _, names in volume.walk() for name in names}
 
 
+def test_strict_asks_for_more_than_no_damage(flash, nf2, tmp_path):
+    """215 bytes of a file carry a check, 216 do not. An append that passes that edge takes the check from the beginning."""
+    assert nf2("check", flash)[0] == 0 and nf2("check", "--strict", flash)[0] == 3
+    assert nf2("check", "--strict", "--repair", "-o", tmp_path / "o.img", flash)[0] == 3
+    small = tmp_path / "small.img"
+    images.format_image(small, CHIP)
+    with nf2fs.open_image(small, CHIP) as volume:
+        volume.write_bytes("/edge", b"x" * 215)
+        for _ in range(10):
+            with volume.open("/log", "ab") as log:
+                log.write(b"20 bytes of a line.\n")
+    assert nf2("check", "--strict", small)[0] == 0
+    with nf2fs.open_image(small, CHIP) as volume:
+        for _ in range(30):
+            with volume.open("/log", "ab") as log:
+                log.write(b"20 bytes of a line.\n")
+    told = json.loads(nf2("check", "--json", "--strict", small)[1])["data"]
+    assert told["not_verifiable"] == [{"path": "/log", "bytes": 220}]
+    with nf2fs.open_image(small, CHIP) as volume:
+        volume.remove("/log")
+    assert nf2("check", "--strict", small)[0] == 0
+    with nf2fs.open_image(small, CHIP) as volume:
+        volume.write_bytes("/edge", b"x" * 216)
+    assert nf2("check", "--strict", small)[0] == 3
+    data = bytearray(small.read_bytes())
+    data[3 * BLOCK + 40] ^= 0xFF
+    small.write_bytes(data)
+    assert nf2("check", "--strict", small)[0] == 1  # damage comes first
+
+
 def test_a_sound_image_is_left_alone(flash, nf2, tmp_path):
     before = flash.read_bytes()
     code, out, err = nf2("check", flash)

@@ -64,9 +64,10 @@ EXPECTED = """- /gone/
 
 def test_what_differs(images, tmp_path, nf2):
     one, two = images
-    assert nf2("diff", one, two) == (1, EXPECTED, "")
-    assert nf2("diff", one, tmp_path / "two") == (1, EXPECTED, "")
-    assert nf2("diff", tmp_path / "one", two) == (1, EXPECTED, "")
+    assert nf2("diff", one, two)[:2] == (1, EXPECTED)
+    assert nf2("diff", one, tmp_path / "two")[:2] == (1, EXPECTED)
+    assert nf2("diff", tmp_path / "one", two)[:2] == (1, EXPECTED)
+    assert nf2("diff", tmp_path / "one", tmp_path / "two") == (1, EXPECTED, "")
     assert nf2("diff", one, one) == (0, "", "")
     assert nf2("diff", one, tmp_path / "one") == (0, "", "")
     code, out, _ = nf2("diff", "--json", one, two)
@@ -78,6 +79,7 @@ def test_what_differs(images, tmp_path, nf2):
         "is_dir": False,
         "sizes": [100, 130],
         "first": 100,
+        "unverifiable": False,
     }
 
 
@@ -135,3 +137,12 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
         timeout=60,
     )
     assert done.stdout.startswith("+ /0 long") and done.stderr == ""
+
+
+def test_a_change_that_may_be_damage_is_said(images, nf2):
+    """/other has no check; what says so is not among the lines that programs read."""
+    code, out, err = nf2("diff", *images)
+    assert code == 1 and out == EXPECTED
+    assert "1 file of those that differ carries no check in parts" in err
+    told = {one["path"]: one["unverifiable"] for one in json.loads(nf2("diff", "--json", *images)[1])["changes"]}
+    assert told["/other"] and not told["/grown"]

@@ -14,6 +14,7 @@ WITHOUT = {
     "cat": "the files' bytes",
     "completion": "a script",
     "mount": "runs until it is unmounted",
+    "shell": "what its commands print",
     "unmount": "one word",
 }
 

@@ -150,8 +150,7 @@ def test_the_gates_file_is_sound():
                                 "marked_program_bytes", "marked_user_bytes")}
     every |= {"windows_program_pages": [1, 1], "erases_by_size": {"4096": 1, "65536": 1}}
     every |= {key: 1 for key in ("speed_kib_s", "bound_kib_s", "erases_past_allowance", "extra_pages_per_4k", "erases_minimum",
-                                 "wear_max", "wear_mean", "share", "share_maintained", "age_ratio", "offer_kept")}
-    every["wear_least"] = [1] * 8
+                                 "wear_max", "wear_min", "wear_mean", "share", "share_maintained", "age_ratio", "offer_kept")}
     step = {"count": 1, "us_max": 1, "read_pages": 1, "read_pages_max": 1, "program_pages": 1, "program_bytes": 1}
     every |= {"steps": {name: step for name in ("create", "look-up cold", "random read", "sequential read", "wake", "both")}}
     for gate in found:

@@ -2,6 +2,7 @@
 """A file system of the user's own, added as peers/README.md says, without a change to this tree."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from nf2fs import bench, bench_cli, bench_worker
+from nf2fs import bench, bench_cli, bench_elsewhere, bench_worker
 
 ROOT = Path(__file__).resolve().parents[2]
 CMAKE = Path(sys.executable).with_name("cmake") if Path(sys.executable).with_name("cmake").exists() else shutil.which("cmake")
@@ -93,3 +94,26 @@ def test_a_program_that_is_still_open_for_writing(tmp_path):
         assert not results
     busy.join()
     assert results[0].stdout == "done\n"
+
+
+# ---- LittleFS 3, from the user's own sources ----
+
+LITTLEFS3 = os.environ.get("NF2FS_LITTLEFS3_DIR", "")
+SAME = ("time_us", "program_pages", "read_pages", "erases", "consumed_bytes", "worst_call_us", "ram_bytes")
+
+
+@pytest.mark.skipif(not Path(LITTLEFS3, "lfs3.c").is_file() or not CMAKE, reason="not possible here: LittleFS 3 is in no package registry (NF2FS_LITTLEFS3_DIR names its sources)")
+def test_littlefs3_has_the_figures_that_were_measured_elsewhere(tmp_path):
+    run = lambda *words: subprocess.run([str(CMAKE), *map(str, words)], check=True, capture_output=True, text=True, timeout=600)
+    run("-S", ROOT, "-B", tmp_path, "-DCMAKE_BUILD_TYPE=Release", "-DNF2FS_PYTHON=OFF", f"-DNF2FS_OWN_PEERS={ROOT / 'peers' / 'littlefs3'}", f"-DNF2FS_LITTLEFS3_DIR={LITTLEFS3}")
+    run("--build", tmp_path, "--target", "norbench-cell-own")
+    program = tmp_path / "norbench" / "norbench-cell-own"
+    names = {"littlefs3": "littlefs3", "littlefs3-p16": "littlefs3:read=16,prog=16", "littlefs3-ec": "littlefs3:erasecheck=1"}
+    compared = 0
+    for other in bench_elsewhere.read(ROOT):
+        if other["fs"] in names and (other["chip"], other["state"]) == ("w25q256", "fresh") and other["workload"] in ("create", "create32s", "read32", "delete32", "rwrite20"):
+            row = bench.run_cell(program, bench.Cell(names[other["fs"]], other["chip"], other["workload"]))
+            assert bench.is_good(row) and {key: row[key] for key in SAME} == {key: other[key] for key in SAME}, other["workload"]
+            compared += 1
+    assert compared >= 12
+    assert not bench.is_good(bench.run_cell(program, bench.Cell("littlefs3:cache=300", "w25q256", "create")))

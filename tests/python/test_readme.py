@@ -2,7 +2,11 @@
 """The README's code is the example that is compiled and run."""
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,6 +25,16 @@ def test_the_readme_names_what_exists():
         assert (ROOT / target).is_file() or target == "docs/FIGURES.md", target
     for target in re.findall(r"\bmake (\w+)", text):
         assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.M), target
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
+def test_make_help_names_every_target():
+    text = (ROOT / "Makefile").read_text()
+    targets = set(" ".join(re.findall(r"^\.PHONY: (.*)$", text, re.M)).split())
+    shown = subprocess.run(["make", "-C", str(ROOT), "help"], capture_output=True, text=True, timeout=60, check=True).stdout
+    helped = set(re.findall(r"^  make ([a-z-]+)", shown, re.M))
+    # Those are steps of others.
+    assert targets - helped == {"asan", "freertos", "fatfs", "littlefs", "python", "test-needs", "yaffs2"} and helped <= targets
 
 
 PAGES = sorted(

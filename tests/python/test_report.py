@@ -54,7 +54,8 @@ def data_of(dom):
 
 def test_nothing_is_fetched(page):
     text = page.read_text()
-    ours = text.replace(bench_page.plotly_source(), "")
+    ours = re.sub(r'<script type="text/plain" id="\w+">.*?</script>', "", text, flags=re.DOTALL)
+    assert len(ours) < 60_000 < len(text)
     assert not re.search(r'(src|href)\s*=\s*"?(https?:)?//', ours) and "@import" not in ours
     assert "@@" not in ours and "failed: &lt;/script&gt;" in ours and "Measured elsewhere, not run here" in ours
 
@@ -66,6 +67,7 @@ def test_every_plot_is_drawn(page):
     assert data.get("ready") == "1" and "faults" not in data
     assert int(data["figures"]) >= 12 and data["drawn"] == data["figures"]
     assert done.stdout.count('class="main-svg"') >= int(data["figures"])
+    assert "<td>failed: &lt;/script&gt;" in done.stdout and done.stdout.count("<td>spiffs</td>") > 10       # long tables are filled
 
 
 @pytest.mark.skipif(BROWSER is None, reason=NO_BROWSER)
@@ -134,6 +136,41 @@ def test_parquet_keeps_rows(tmp_path):
     rows = [{**one, "made_with": {"schema": 1}} for one in some_rows()]
     bench_store.write_parquet(tmp_path / "r.parquet", rows)
     assert bench_store.read_any(tmp_path / "r.parquet") == json.loads(json.dumps(rows))
+
+
+def test_what_lost_something_at_cuts_is_no_answer():
+    rows = [row("fatfs", "read32", 100), row("littlefs", "read32", 900), row("nf2fs", "read32", 300)]
+    assert bench_page.chip_answer(rows, "w25q256")[0].startswith("w25q256: of 1 workloads fatfs is the fastest in 1;")
+    text, lines = bench_page.chip_answer(rows, "w25q256", {"fatfs"})
+    assert [line[0] for line in lines] == ["nf2fs", "littlefs", "fatfs"] and "not counted as an answer: fatfs" in text and "nf2fs is the fastest in 0" in text
+    promises = {name: 0 for name in ("runs", "mounts")}
+    cuts = [{"fs": "a", "any": 0, "broken": promises}, {"fs": "b", "any": 2, "broken": promises}, {"fs": "c", "any": 0, "any_waived": 3, "waives": list(promises), "broken": promises},
+            {"fs": "d", "any": 0, "any_waived": 3, "waives": ["runs"], "broken": promises}]
+    assert bench_page.loses_at_cuts(cuts) == {"b", "c"}
+
+
+def test_the_page_is_small(page):
+    """Less than 2 MB, with a thousand rows, too."""
+    rows = some_rows()
+    more = bench_page.render(rows + [row("littlefs", f"w{number}", 700) for number in range(1000)], "A report", stacks())
+    assert page.stat().st_size < len(more.encode()) < 2_000_000
+
+
+def test_what_is_packed_ends_no_script():
+    import base64
+    import random
+    import zlib
+    for size in (0, 1, 2, 3, 4, 5, 3000):
+        text = random.Random(size).randbytes(size).hex()
+        packed = bench_page.packed(text)
+        assert "</" not in packed and "<!--" not in packed
+        assert zlib.decompress(base64.b85decode(packed.replace("\n", "")), -15).decode() == text
+
+
+def test_times_have_units_that_fit():
+    figure = bench_page.time_dots("T", "", {"a": [("x", 0.02), ("y", 7.2e6)], "b": [("x", 0)]})
+    assert figure.layout["xaxis"]["ticktext"][0] == "10 us" and figure.layout["xaxis"]["ticktext"][-1] == "10 h"
+    assert figure.traces[0]["text"] == ["a: 20 us", "a: 2.0 h"] and figure.traces[1]["x"] == []
 
 
 def test_the_answer_stands_on_top():

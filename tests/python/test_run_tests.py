@@ -187,7 +187,7 @@ APT = """#!/bin/sh
 echo "$*" >> "$LOG"
 case "$*" in
 *gcc-arm*) tools="qemu-system-arm qemu-system-riscv32 arm-none-eabi-gcc riscv64-unknown-elf-gcc" ;;
-*install*) tools="fusermount3 pkg-config chromium groff c++ ninja bash cargo nm cpio qemu-arm" ;;
+*install*) tools="fusermount3 pkg-config chromium groff c++ ninja bash cargo nm cpio qemu-arm qemu-system-x86_64 gcc-12 xz clang" ;;
 esac
 for tool in $tools; do
     printf '#!/bin/sh\\nexit 0\\n' > "$BIN/$tool"
@@ -225,7 +225,8 @@ def test_what_is_missing_is_installed_by_root(machine):
     done, asked = machine(0)
     assert done.returncode == 0, done.stderr
     (own, of_firmware) = [line for line in asked if " install " in f" {line} "]
-    for package in ("fuse3", "libfuse3-dev", "pkg-config", "chromium", "groff-base", "ninja-build", "qemu-user"):
+    for package in ("fuse3", "libfuse3-dev", "pkg-config", "chromium", "groff-base", "ninja-build", "qemu-user", "qemu-system-x86",
+                    "clang", "lld", "wasi-libc", "libclang-rt-dev-wasm32"):
         assert package in own.split()
     assert "gcc-arm-none-eabi" in of_firmware.split()
     assert machine(0)[1] == [] and machine(1000)[0].returncode == 0  # all is there

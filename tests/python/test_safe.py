@@ -181,27 +181,40 @@ def test_get_copies_no_less_than_salvage(flash, filled, nf2, tmp_path):
     assert tried == 4
 
 
+def as_it_was(path):
+    """A directory whose name was found in an older state alone has a word behind it."""
+    directory, name = path.rsplit("/", 1)
+    return directory.removesuffix(".damaged") + "/" + name
+
+
 def test_get_goes_on_behind_damage(flash, nf2, tmp_path):
-    whole, got = flash.read_bytes(), {}
-    for leaf in leaves(whole):  # some of them are of the past
+    """Each leaf is lost in turn; some of them are of the past."""
+    whole, kinds = flash.read_bytes(), {}
+    for leaf in leaves(whole):
         data = whole[: leaf * BLOCK] + bytes(BLOCK) + whole[(leaf + 1) * BLOCK :]
         flash.write_bytes(data)
         out = tmp_path / f"out{leaf}"
         code, _, err = nf2("get", flash, "/", out)
         got = copied(out)
         assert len(got) == len(FILES) if code == 0 else code in (1, 3)
+        assert all(FILES[as_it_was(name)] == content for name, content in got.items())
+        renamed = {os.path.dirname(name) for name in got if as_it_was(name) != name}
+        assert all(f"OLD    {name}: older than it was" in err for name in renamed)
         if code == 3 and got:
-            break
-    assert code == 3 and "not copied" in err and "nf2 salvage" in err.splitlines()[-1]
-    assert all(FILES[name] == content for name, content in got.items())
-    code, out, _ = nf2("check", flash)
-    assert code == 1 and "there may have been more files" in out
-    code, out, _ = nf2("salvage", flash, tmp_path / "saved")
-    saved = copied(tmp_path / "saved")
-    assert code == 3 and "WRONG" in out
-    assert set(got) <= set(saved) and len(saved) >= len(got)
-    assert all(FILES[name] == content for name, content in saved.items() if name in FILES)
-    assert flash.read_bytes() == data
+            assert "not copied" in err and "nf2 salvage" in err.splitlines()[-1]
+            kinds[bool(renamed)] = data, got
+    assert kinds
+    for number, (data, got) in kinds.items():
+        flash.write_bytes(data)
+        code, out, _ = nf2("check", flash)
+        assert code == 1 and "there may have been more files" in out
+        code, out, _ = nf2("salvage", flash, tmp_path / f"saved{number}")
+        saved = copied(tmp_path / f"saved{number}")
+        assert code == 3 and "WRONG" in out
+        assert set(got) <= set(saved) and len(saved) >= len(got)
+        for name, content in saved.items():
+            assert FILES.get(as_it_was(name), content) == content
+        assert flash.read_bytes() == data
 
 
 def test_salvage_of_a_sound_image_and_of_none(flash, nf2, tmp_path):

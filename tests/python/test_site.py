@@ -3,6 +3,7 @@
 guide do what it says.
 """
 
+import html
 import importlib.util
 import os
 import re
@@ -15,7 +16,7 @@ import pytest
 from site_blocks import Block, blocks, commands, matches, run_page
 from test_mount import unavailable
 
-from nf2fs import native
+from nf2fs import browser, native
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "docs" / "index.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
@@ -53,6 +54,7 @@ def present():
     found = {
         "fuse": unavailable() is None,
         "littlefs": importlib.util.find_spec("littlefs") is not None,
+        "wasm": browser.find_module() is not None,
     }
     return {name for name, is_there in found.items() if is_there}
 
@@ -104,6 +106,7 @@ def test_the_site_is_built_and_needs_no_network(tmp_path):
         assert not re.search(
             r'<(?:script|img|link)[^>]+(?:src|href)="https?://(?!squidfunk)', text
         ), name
+        assert not re.search(r"requires=|```", html.unescape(text)), name  # a block that is none
     if CHROMIUM is None:
         pytest.skip("built; Chromium is missing (Debian: chromium) to look at the calculator")
     page = tmp_path / "site" / "guide" / "lifetime" / "index.html"

@@ -107,6 +107,12 @@ def test_long_gates_are_run_only_where_asked_for():
     assert "long" in gates.judge(wanted[0], []).why
 
 
+def test_a_gate_may_name_options_of_its_workload():
+    catalogue = bench.parse_catalogue({"workloads": [{"name": "w", "group": "g", "options": "count,end"}], "file_systems": ["nf2fs"]})
+    cells, absent = figures.cells_for([gates.Gate("one", "One", "w:count=9,end=cut", "time_us", "1"), gates.Gate("two", "Two", "v:count=9", "time_us", "1")], catalogue)
+    assert [cell.workload for cell in cells] == ["w:count=9,end=cut"] and absent == ["v:count=9"]
+
+
 def test_a_stopped_row_shows_a_miss_but_no_success():
     gate = gates.Gate("fast", "Fast", "w", "speed", "10", relation=">=")
     assert gates.judge(gate, [row(speed=20, steady=0)]).verdict == "not measured"

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from nf2fs import bench, bench_cli, bench_wake, bench_wear
+from nf2fs import bench, bench_cli, bench_wake, bench_wear, figures, gates, target
 from nf2fs.bench_run import names
 
 try:
@@ -103,6 +103,30 @@ def test_wear_prints_a_table_and_keeps_rows(norbench, tmp_path):
     assert norbench(*arguments, "--strict")[0] == 1        # raw flash levels nothing
 
 
+@needs_program
+@pytest.mark.parametrize("session", bench_wear.SESSIONS)
+def test_wear_counts_every_block_of_each_kind_of_session(norbench, tmp_path, session):
+    rows = tmp_path / "rows.jsonl"
+    code, text, _ = norbench("wear", "--blocks", "32,64", "--fill", 75, "--cold", "25,75", "--session", session, "--mean", 12, "--rows", rows)
+    assert code == 0 and "least / mean" in text and bench_wear.SESSIONS[session] in text
+    for row in map(json.loads, rows.read_text().splitlines()):
+        assert row["wear_least"][0] == row["wear_min"] <= min(row["wear_first"]) and max(row["wear_first"]) <= row["wear_max"]
+        if bench.is_good(row):
+            found = f"{row['wear_max'] / row['wear_mean']:.2f} / {row['wear_min'] / row['wear_mean']:.2f}"
+            assert row["wear_mean"] >= 12 and found in text
+
+
+def test_a_super_block_is_among_the_least():
+    assert bench_wear.ratios(wear_row(120, [10, 90, 90, 90]), 0) == (1.2, 0.1)
+    assert not bench_wear.is_level(wear_row(110, [10, 90, 90, 90]), 50, 0)
+
+
+@needs_program
+def test_a_volume_of_the_most_blocks():
+    row = bench.run_cell(CELL, bench.Cell("nf2fs", "w25q256/128M", "wear:fill=50,cold=75", mean=2))
+    assert bench.is_good(row) and row["wear_total"] == pytest.approx(32768 * row["wear_mean"])
+
+
 def test_wear_says_what_it_does_not_know(norbench):
     for arguments, complaint in ((("--load", "foo"), "mixed, files, log, overwrite"), (("--fill", "0"), "from 1 to 100"), (("--session", "nap"), "busy, idle"), (("--blocks", "x"), "numbers")):
         code, _, err = norbench("wear", *arguments)
@@ -114,10 +138,24 @@ def test_wear_says_what_it_does_not_know(norbench):
 @needs_program
 def test_a_wake_counts_from_mount_to_end(norbench):
     code, text, _ = norbench("wake", "--fs", "nf2fs", "--chip", "w25q80", "--count", 50, "--end", "cut,unmount", "--every", 3600)
-    assert code == 0 and "end=cut" in text and "end=unmount" in text
+    assert code == 0 and " cut " in text and " unmount " in text
     row = bench.run_cell(CELL, bench.Cell("nf2fs", "w25q80", "wake:count=50"))
     step = row["steps"]["wake"]
     assert step["count"] == 50 and step["us"] == row["time_us"] and step["read_pages"] == row["read_pages"] and step["us_max"] >= row["worst_call_us"]
+
+
+@pytest.mark.parametrize("fs, first, text", [("nf2fs", [1, 5, 3, 99], "250"), ("nf2fs:buffer=4096", [1, 1, 2, 9], "1,000"), ("nf2fs", [1, 1, 1, 9], "above 1,000"), ("littlefs", [1, 3, 9], "500"),
+                                             ("littlefs-p256", [1, 3, 9], "500"), ("yaffs2", [7, 7, 7], "-"), ("native", [9], "-")])
+def test_wakes_for_an_erase_of_a_super_block(fs, first, text):
+    assert bench_wake.wakes_a_super_erase({"fs": fs, "operations": 1000, "wear_first": first}) == text
+
+
+@needs_program
+def test_a_wake_says_what_it_costs(norbench):
+    code, text, _ = norbench("wake", "--chip", "w25q256/1M", "--count", 300, "--end", "cut", "--every", 60)
+    assert code == 0
+    for heading in ("pages", "programs", "erases", "mJ a", "super", "years"):
+        assert heading in text
 
 
 def test_years_are_those_of_the_most_worn_block():
@@ -152,3 +190,11 @@ def test_the_first_write_after_a_cut_is_measured_alone(fs):
     row = bench.run_cell(CELL, bench.Cell(fs, "w25q80", "firstwrite:count=20,fill=20"))
     assert bench.is_good(row) and row["operations"] == 20
     assert row["steps"]["both"]["us"] == row["time_us"] and row["user_bytes"] == 20 * 32 and row["worst_call_name"] in ("mount", "open", "write", "close")
+
+
+@needs_program
+def test_every_gate_has_its_workload():
+    wanted = [gate for gate in gates.load_gates() if gate.workload != target.WORKLOAD]
+    catalogue = bench.read_catalogue(CELL)
+    assert figures.cells_for(wanted, catalogue, long=True)[1] == []
+    bench.expand({gate.workload for gate in wanted}, catalogue)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define EPOCH_0 0xC000u         /* number 0: all twelve bits are 0 */
+#define SUPERS 3u
 
 static void put16(uint8_t *p, uint32_t v)
 {
@@ -73,7 +74,7 @@ uint32_t made_record(struct made *made, uint32_t block, uint8_t type, bool more,
     if (at % MADE_PAGE != 0 && at % MADE_PAGE + all > MADE_PAGE) {
         at += MADE_PAGE - at % MADE_PAGE;
     }
-    if (at % MADE_PAGE == 0) {
+    if (at % MADE_PAGE == 0 || block < SUPERS) { /* a slot of a super block has an epoch of its own */
         put16(p + at, made->epoch);
         at += 2;
     }
@@ -238,7 +239,7 @@ static void write_inner(struct made *made)
 
 static void write_log(struct made *made)
 {
-    uint8_t state[MADE_STATE] = {0}, anchor[28] = "NF2F\3";
+    uint8_t state[MADE_STATE] = {0}, anchor[24] = "NF2F\3";
 
     put32(state, MADE_VOLUME);
     put32(state + 4, made->id_limit);
@@ -256,10 +257,10 @@ static void write_log(struct made *made)
     }
     (void)made_record(made, MADE_HEAD, 2, false, state, sizeof state);
     put32(anchor + 8, MADE_BLOCK + 256 + 1);
-    put32(anchor + 12, MADE_BLOCKS);
+    put16(anchor + 12, MADE_BLOCKS - 1);
+    put16(anchor + 14, MADE_HEAD);
     put32(anchor + 16, MADE_VOLUME);
-    put32(anchor + 24, MADE_HEAD);
-    for (uint32_t block = 0; block < 3; block++) { /* the last one in the first super block */
+    for (uint32_t block = 0; block < SUPERS; block++) { /* the last one in the first super block */
         put32(anchor + 20, block > 0 ? block : 3);
         (void)made_record(made, block, 1, false, anchor, sizeof anchor);
     }

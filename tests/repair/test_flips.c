@@ -120,6 +120,15 @@ static void storm(const struct history *history, const uint8_t *bytes, const str
         (void)repair_read(repair, i, random_number(random, 5000), data, sizeof data);
         (void)repair_lost_range(repair, i, 0, &from, &to);
     }
+    for (uint32_t block = 0; repair != NULL && block < size / history->geometry.block_size; block++) {
+        for (unsigned i = repair_records(repair, block); i > 0; i--) {
+            const struct repair_record *record = repair_record(repair, i - 1);
+            if (record->at >= record->end || record->end > history->geometry.block_size || strlen(record->text) > 2000) {
+                wrong_count++;
+                printf("%s: record %u of block %u\n", context, i - 1, block);
+            }
+        }
+    }
     storms++;
     repair_close(repair);
     free(copy);

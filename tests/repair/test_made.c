@@ -116,11 +116,11 @@ TEST(anchor)
 TEST(anchor_of_a_cut_format)
 {
     BUILT(made);
-    uint8_t anchor[28];
+    uint8_t anchor[24];
     memcpy(anchor, byte_of(&made, 0, 4), sizeof anchor);
     anchor[16] ^= 0x5A;     /* the new volume's id */
     anchor[20]++;
-    anchor[24] = anchor[25] = 0;
+    anchor[14] = anchor[15] = 0;
     memset(byte_of(&made, 0, 0), 0xFF, 3 * MADE_BLOCK);
     made.end[0] = made.end[1] = made.end[2] = 0;
     (void)made_record(&made, 1, 1, false, anchor, sizeof anchor);
@@ -134,14 +134,14 @@ TEST(anchor_of_another_chip)
 {
     BUILT(made);
     made.end[1] = 0;
-    (void)made_record(&made, 1, 1, false, "NF2F\3\0\0\0\1\41\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 28);
+    (void)made_record(&made, 1, 1, false, "NF2F\3\0\0\0\1\41\0\0\0\0\0\0\0\0\0\0\0\0\0", 24);
     DONE(made, REPAIR_ANCHOR, true);
 }
 
 TEST(anchor_damaged)
 {
     BUILT(made);
-    uint8_t anchor[28];
+    uint8_t anchor[24];
     memcpy(anchor, byte_of(&made, 0, 4), sizeof anchor);
     anchor[20] = 4;
     (void)made_record(&made, 0, 1, false, anchor, sizeof anchor);
@@ -199,7 +199,7 @@ TEST(spare_cut)
 TEST(anchor_behind_garbage)
 {
     BUILT(made);
-    uint8_t anchor[28];
+    uint8_t anchor[24];
     memcpy(anchor, byte_of(&made, 0, 4), sizeof anchor);
     anchor[20] = 4;
     made.end[0] = MADE_PAGE;

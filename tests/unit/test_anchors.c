@@ -10,7 +10,7 @@
 #include "calls.h"
 #include "check.h"
 
-#define ANCHOR 28u              /* bytes */
+#define ANCHOR 24u              /* bytes */
 #define SUPERS 3u
 
 static const struct damage {

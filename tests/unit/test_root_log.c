@@ -60,7 +60,7 @@ static void log_begin(struct log *log)
         const uint8_t *anchor = chip + super * BLOCK + 4;
         if (memcmp(anchor, "NF2F", 4) == 0 && get32(anchor + 20) > last) {
             last = get32(anchor + 20);
-            head = get32(anchor + 24);
+            head = (uint32_t)(anchor[14] | anchor[15] << 8);
         }
     }
     CHECK(head >= 3 && head < 64);

@@ -13,10 +13,13 @@
  * fclose has returned 0; with stdio check what fclose returns.
  *
  * What differs from POSIX: one descriptor at a time may write a file (EBUSY); an open file cannot
- * be removed or replaced (EBUSY); a write is taken whole or not at all; after ENOSPC fsync and close
- * fail with ENOSPC, too, and the file keeps the content of its last sync, until a later write
+ * be removed or replaced (EBUSY); a write is taken whole or not at all; after ENOSPC fsync and
+ * close fail with ENOSPC, too, and the file keeps the content of its last sync, until a later write
  * succeeds, also one of 0 bytes (see nf2_write); there are no links, owners and times: st_mtime is
  * 0, and utime returns -1 with ENOTSUP.
+ *
+ * A program that gives up a change, after ENOSPC or for a reason of its own, says so before it
+ * closes: fcntl(fd, NF2FS_F_DISCARD, 0), with fileno where it has a FILE.
  */
 #ifndef ESP_NF2FS_H
 #define ESP_NF2FS_H
@@ -43,6 +46,13 @@ typedef struct {
     bool format_foreign;                /* also formats one that holds something else */
     bool read_only;                     /* as is a partition that its table marks so */
 } esp_vfs_nf2fs_conf_t;
+
+/*
+ * A command for fcntl: the close or fclose that follows gives up what was written since the last
+ * fsync (see nf2_discard), and so does esp_vfs_nf2fs_unregister. An fsync still makes durable what
+ * was written before it.
+ */
+#define NF2FS_F_DISCARD 0x4E46
 
 /* What a mount found (as NF2_ERR_BLANK and its like). */
 #define ESP_ERR_NF2FS_BASE 0x1f200

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "esp_idf_version.h"
+#include "esp_nf2fs.h"
 
 /* errno's numbers are the C library's, not NF2FS's. */
 static int errno_of(int32_t error)
@@ -144,8 +145,10 @@ static int vfs_open(void *context, const char *path, int flags, int mode)
 
 static int close_in(struct nf2_esp_vfs *volume, int fd)
 {
-    int result = nf2_close(&volume->esp.fs, &volume->files[fd]->file);
-    free(volume->files[fd]);
+    struct nf2_esp_file *at = volume->files[fd];
+    nf2_t *fs = &volume->esp.fs;
+    int result = at->discard ? nf2_discard(fs, &at->file) : nf2_close(fs, &at->file);
+    free(at);
     volume->files[fd] = NULL;
     return result;
 }
@@ -303,7 +306,10 @@ static int vfs_fstat(void *context, int fd, struct stat *out)
     return size < 0 ? -1 : 0;
 }
 
-/* F_GETFL, and F_SETFL of O_APPEND; the other flags that F_SETFL may name mean nothing to files. */
+/*
+ * F_GETFL, F_SETFL of O_APPEND (the other flags that F_SETFL may name mean nothing to files), and
+ * NF2FS_F_DISCARD.
+ */
 static int vfs_fcntl(void *context, int fd, int command, int argument)
 {
     (void)enter(context);
@@ -314,6 +320,9 @@ static int vfs_fcntl(void *context, int fd, int command, int argument)
         result |= at->append ? O_APPEND : 0;
     } else if (at != NULL && command == F_SETFL) {
         at->append = (argument & O_APPEND) != 0;
+        result = 0;
+    } else if (at != NULL && command == NF2FS_F_DISCARD) {
+        at->discard = true;
         result = 0;
     } else if (at != NULL) {
         result = refuse(ENOSYS);

@@ -18,6 +18,7 @@
 
 struct nf2_esp_file {
     bool readable, writable, append;
+    bool discard;               /* a close gives up what was not synced */
     nf2_file_t file;
     uint8_t page[NF2_ESP_PAGE_SIZE];
 };

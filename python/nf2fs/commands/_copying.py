@@ -12,6 +12,8 @@ from .. import show, trees
 from ..volume import Volume
 from .app import note
 
+PreserveOption = Annotated[bool, typer.Option("--preserve", "-p", help=(
+    "Keep times of modification, permissions, and attributes (on the host: user.nf2.NUMBER)."))]
 INCOMPLETE = 3      # exit code: something could not be copied
 LINES_MAX = 200
 

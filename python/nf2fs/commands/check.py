@@ -12,6 +12,8 @@ from ..errors import INVAL, NF2Error
 from ..images import clearer
 from .app import ChipOption, ImageArg, JsonOption, app, print_json, say
 
+NOT_VERIFIED = 3
+
 
 @app.command()
 def check(
@@ -34,13 +36,20 @@ def check(
             "which must not exist, and leave IMAGE alone.",
         ),
     ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="End with exit code 3 where no damage was found, but not all data could be verified.",
+        ),
+    ] = False,
     chip: ChipOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check the volume, or repair a damaged one.
 
     Checks every structure and reads all data. Data that carries a check is compared with it. Data
-    of files of 216 bytes and more that was not appended in small pieces carries none, so damage
+    of files of 216 bytes and more carries none, but for what was appended to them in small pieces after that, so damage
     there cannot be seen; the last lines say how many files and bytes that concerns. Without --repair nothing is written. For a damaged volume the command
     lists the files that are older than they were, that have lost parts, or that have lost their
     names. A volume is not damaged if power was cut and the first change after a mount settles that.
@@ -52,7 +61,8 @@ def check(
 
     Exit codes: 0 no damage found (--repair: everything that was damaged could be restored); 1
     damage (--repair: something is lost or in doubt); 2 trouble: there is nothing to check, or no
-    volume could be made, and nothing was changed.
+    volume could be made, and nothing was changed; 3 with --strict: no damage was found (--repair: nothing is lost), but some data carries
+    no check.
     """
     if output is not None and not repair:
         raise typer.BadParameter("it is for --repair only", param_hint="--output")
@@ -71,3 +81,5 @@ def check(
             say(line)
     if report.lossy or report.cut_short if repair else not report.sound:
         raise typer.Exit(1)
+    if strict and report.unchecked:
+        raise typer.Exit(NOT_VERIFIED)

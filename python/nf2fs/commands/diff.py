@@ -11,9 +11,10 @@ import typer
 
 from .. import diff as differing
 from .. import show
+from ..check_report import count_text
 from ..errors import INVAL, NF2Error
 from ..images import open_image
-from .app import ChipOption, JsonOption, app, print_json, say
+from .app import ChipOption, JsonOption, app, note, print_json, say
 
 LINES = {"added": "+", "removed": "-", "changed": "~", "type": "!"}
 
@@ -44,7 +45,8 @@ def diff(
     Compares the names and contents of files, not where they lie on the chip.
 
     '+' is only in TWO, '-' only in ONE, '~' has other contents, '!' is a file in one and a
-    directory in the other.
+    directory in the other. Where a file that has other contents carries no check in parts, a note says so:
+    damage there would look the same as a change.
 
     Exit codes: 0 no differences; 1 differences; 2 trouble.
     """
@@ -60,6 +62,12 @@ def _files(one: str, two: str, path: str, chip: str | None, as_json: bool) -> bo
     for change in [] if as_json else changes:
         name = show.printable(change.path) + "/" * change.is_dir
         say(f"{LINES[change.kind]} {name}{_detail(change)}")
+    doubts = sum(change.unverifiable for change in changes)
+    if doubts and not as_json:
+        note(
+            f"{count_text(doubts, 'file')} of those that differ "
+            f"{'carries' if doubts == 1 else 'carry'} no check in parts: damage would look the same"
+        )
     return not changes
 
 

@@ -13,7 +13,7 @@ from ..errors import INVAL, NOTDIR, NF2Error
 from ..images import open_image
 from ..volume import Volume
 from . import _completing
-from ._copying import INCOMPLETE, LINES_MAX, DecompressOption, count_text, plan_json, report_skipped, report_unread
+from ._copying import INCOMPLETE, LINES_MAX, DecompressOption, PreserveOption, count_text, plan_json, report_skipped, report_unread
 from .app import ChipOption, ImageArg, JsonOption, app, note, print_json, progress, say
 
 
@@ -23,6 +23,7 @@ def get(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A path on the volume.", autocompletion=_completing.paths)],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="A directory or file of the host.")],
     decompress: DecompressOption = False,
+    preserve: PreserveOption = False,
     chip: ChipOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -35,6 +36,8 @@ def get(
     From a damaged volume every file is copied that is whole, and the rest is listed (nf2 salvage copies
     what is left of it). Files that were copied and carry no check are listed, too: they may be damaged.
 
+    With --preserve files get the times, permissions and attributes that the volume has of them.
+
     Exit codes: 0 everything was copied; 1 error; 2 wrong usage; 3 something was not copied, or the volume
     is damaged: what is missing or in doubt is listed.
     """
@@ -46,7 +49,7 @@ def get(
         with progress() as bars:
             task = bars.add_task("get", total=plan.bytes)
             try:
-                getting.run(got, volume, lambda size: bars.advance(task, size))
+                getting.run(got, volume, lambda size: bars.advance(task, size), preserve)
             except interrupts.Interrupted as stop:
                 stop.done = f"{plan.done} of {len(plan.files)} files were copied to {target}, the others were not"
                 raise

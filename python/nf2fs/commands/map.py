@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from typing import Annotated, Optional
 
 import typer
 from rich.console import Console
 
-from .. import files, show
+from .. import browser, chips, files, native, show
+from ..errors import INVAL, NF2Error
 from ..images import open_image
+from ..locks import ImageLock
 from .app import ChipOption, ImageArg, JsonOption, app, print_json, say
 
 
@@ -23,6 +26,15 @@ def map_command(
             "--html",
             metavar="FILE",
             help="Write a page for a browser instead, which also shows the owner of each block.",
+        ),
+    ] = None,
+    viewer: Annotated[
+        Optional[str],
+        typer.Option(
+            "--viewer",
+            metavar="FILE",
+            help="Write a page instead that has the image inside, and shows its files, records, wear "
+            "and damage. It also opens other images that are dropped on it.",
         ),
     ] = None,
     owners: Annotated[
@@ -41,6 +53,11 @@ def map_command(
     """
     if html is not None and as_json:
         raise typer.BadParameter("it makes a page, --json prints", param_hint="--html")
+    if viewer is not None:
+        if html is not None or as_json:
+            raise typer.BadParameter("it makes a page of its own", param_hint="--viewer")
+        write_viewer(image, viewer, chip)
+        return
     if owners and not as_json:
         raise typer.BadParameter("it is for --json only", param_hint="--owners")
     from .. import map_html
@@ -56,6 +73,25 @@ def map_command(
             print_json(facts(volume) | (map_html.owner_facts(volume) if owners else {}))
         else:
             draw(volume)
+
+
+def write_viewer(image: str, page: str, chip: str | None) -> None:
+    """The image need not be one that mounts: the page shows what is left in it."""
+    library = native.load()
+    module = browser.find_module()
+    if module is None:
+        raise NF2Error(INVAL, browser.NO_MODULE)
+    known = chip or chips.remembered(image)
+    with ImageLock(image, exclusive=False):
+        with open(image, "rb") as file:
+            data = file.read()
+    text = browser.chip_text(library.chip(known), library) if known else ""
+    inside = browser.Inside(os.path.basename(image), data, text)
+    with files.beside(page) as temporary:
+        with open(temporary, "w", encoding="utf-8") as made:
+            made.write(browser.page("image", module.read_bytes(), inside))
+        files.publish_over(temporary, page)
+    say(f"{page}: the image {image}, to be looked into with a browser")
 
 
 def facts(volume) -> dict:

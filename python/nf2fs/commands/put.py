@@ -17,7 +17,7 @@ from ..errors import INVAL, ISDIR, NOENT, NOTDIR, NF2Error
 from ..images import open_image
 from ..volume import COPY_SIZE, Volume
 from . import _completing
-from ._copying import INCOMPLETE, count_text, missing, plan_json, report_skipped
+from ._copying import INCOMPLETE, PreserveOption, count_text, missing, plan_json, report_skipped
 from ._packing import ChunkOption, CodecOption, CompressOption, compressing
 from .app import ChipOption, ImageArg, JsonOption, app, note, print_json, progress, say
 
@@ -32,6 +32,7 @@ def put(
     compress: CompressOption = False,
     codec: CodecOption = "lz4",
     chunk: ChunkOption = "4096",
+    preserve: PreserveOption = False,
     chip: ChipOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -39,7 +40,8 @@ def put(
 
     The contents of a directory go into the directory TARGET; a file goes to TARGET, or into it if it is
     a directory. Each file is replaced as a whole or not at all. Symbolic links (without
-    --follow-symlinks), devices and the like are skipped and reported. Times and permissions are not kept.
+    --follow-symlinks), devices and the like are skipped and reported. With --preserve each file keeps its time of
+    modification, its permissions and its attributes; without it none of them.
     If the volume has no room for the new files the command says so before it changes anything.
 
     With --compress the files that become smaller by it are compressed: packed/nf2_chunks.h reads them on
@@ -66,7 +68,7 @@ def put(
         with progress() as bars:
             task = bars.add_task("put", total=plan.bytes)
             try:
-                trees.run_put(volume, plan, lambda size: bars.advance(task, size))
+                trees.run_put(volume, plan, lambda size: bars.advance(task, size), preserve)
             except (NF2Error, OSError) as error:
                 error = _clearer(volume, error)
                 if len(plan.files) > 1:

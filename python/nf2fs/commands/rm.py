@@ -31,11 +31,11 @@ def rm(
     with open_image(image, chip) as volume:
         for path in paths:
             _refuse(path, recursive)
-        names = [name for path in paths for name in _below(volume, path, recursive)]
+        names = [name for path in paths for name in below(volume, path, recursive)]
         if len(names) > len(paths):
             what = " ".join(show.printable(path) for path in paths)
             ask(f"{what}: {len(names)} files and directories would be removed", "Remove them?", force)
-        _remove(volume, names)
+        remove(volume, names)
     interrupts.ignore()
     if as_json:
         print_json({"image": image, "removed": names})
@@ -46,7 +46,7 @@ def _refuse(path: str, recursive: bool) -> None:
         raise NF2Error(INVAL, "the root cannot be removed; -r removes what is in it", path)
 
 
-def _below(volume: Volume, path: str, recursive: bool) -> list[str]:
+def below(volume: Volume, path: str, recursive: bool) -> list[str]:
     """What goes with a path, in the order in which it can be removed."""
     if not recursive or not volume.stat(path).is_dir():
         volume.stat(path)       # all paths are there before the first one goes
@@ -63,7 +63,7 @@ def _is_root(path: str) -> bool:
     return posixpath.normpath("/" + path.strip("/")) == "/"
 
 
-def _remove(volume: Volume, names: list[str]) -> None:
+def remove(volume: Volume, names: list[str]) -> None:
     done = 0
     try:
         with interrupts.safe_places():

@@ -21,6 +21,9 @@ class Layout(layout.Layout):
         self.supers = 3
         super().__init__(chip)
 
+    def pieces(self, block: int) -> list[logs.Piece]:
+        return list(logs.slots(self.chip.block(block))) if block < self.supers else super().pieces(block)
+
     def kind(self, block: int, pieces: list[logs.Piece]) -> str | None:
         found = [piece for piece in pieces if isinstance(piece, Entry)]
         if not found:

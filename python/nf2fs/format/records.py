@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass, replace
 
 from .. import log_records
@@ -166,11 +167,12 @@ def entry_said(name: str, key: Key, data: bytes, behind: str = "", **fields) -> 
 # ---- super blocks and root log ----
 
 
-ANCHOR_FIELDS = ("magic", "format", "geometry", "blocks", "volume", "sequence", "head")
+ANCHOR_FIELDS = ("magic", "format", "geometry", "blocks", "head", "volume", "sequence")
 
 
 def _anchor(data: bytes) -> Said:
-    fields = {name: u32(data, 4 * at) for at, name in enumerate(ANCHOR_FIELDS)}
+    fields = dict(zip(ANCHOR_FIELDS, struct.unpack_from("<IIIHHII", data)))
+    fields["blocks"] += 1
     text = (
         f"number {fields['sequence']} of volume {fields['volume']:08x}, format {fields['format']}: "
         f"{fields['blocks']} blocks; the root log is in block {fields['head']}"
@@ -184,7 +186,7 @@ STATE_FIELDS = (
     ("volume", 4, 1), ("id_limit", 4, 1), ("next", 2, 1), ("root", 2, 1), ("base_end", 2, 1),
     ("group_place", 2, 1), ("unclean_mounts", 2, 1), ("bad", 2, 4), ("level", 1, 1), ("flags", 1, 1),
     ("serial", 4, 1), ("erases", 4, 1), ("regions", 1, 64), ("nodes", 1, 4), ("data", 1, 4), ("moves", 1, 4),
-    ("taken", 1, 5), ("geometry", 1, 1), ("spare", 1, 2),
+    ("taken", 1, 5), ("geometry", 1, 1), ("sequence", 2, 1),
 )  # fmt: skip
 FLAGS = (
     "clean", "next suspect", "leaky", "bad keys",
@@ -200,7 +202,6 @@ def _checkpoint(data: bytes) -> Said:
         numbers = [cursor.take(size) for _ in range(count)]
         found[name] = numbers if count > 1 else numbers[0]
     flags, geometry = found.pop("flags"), found.pop("geometry")
-    found.pop("spare")
     found["flags"] = [name for bit, name in enumerate(FLAGS) if flags >> bit & 1]
     found["bad"] = found["bad"][: found["level"] >> 4]
     found["level"] &= 15
@@ -310,7 +311,7 @@ def _rename(data: bytes) -> Said:
 
 
 READERS: dict[str, Readers] = {
-    SUPER: {ANCHOR: (28, _anchor)},
+    SUPER: {ANCHOR: (24, _anchor)},
     ROOT: {CHECKPOINT: (CHECKPOINT_BYTES, _checkpoint), 3: (0, _volume), 4: (0, _group)},
     NODE: {
         HEAD: (13, _node_head),
