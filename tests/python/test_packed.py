@@ -303,7 +303,7 @@ def test_options_that_make_no_sense(tree, tmp_path, nf2):
     for arguments, said in (
         (("--compress", "--chunk", "500"), "a power of two"),
         (("--compress", "--codec", "zip"), "no codec"),
-        (("--read-only", "--free", "1"), "has none"),
+        (("--read-only", "--free", "1"), "no place for it"),
     ):
         code, _, err = nf2("pack", tree, image, *arguments)
         assert code == 2 and said in err and not image.exists()
