@@ -23,7 +23,7 @@ export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 export NF2FS_LITTLEFS := $(BUILD)/littlefs
 
-.PHONY: help rust rust-figures lint lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile validation product report clean
+.PHONY: help rust rust-figures lint lib tools wheel wheels test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile validation product report clean
 
 #: more: this list
 help:
@@ -105,6 +105,14 @@ tools: $(VENV)/ready
 wheel: $(VENV)/ready
 	@$(STEP) "Wheel of the Python package" -- tools/wheel.sh "$(VENV)" "$(BUILD)/dist"
 	@ls "$(BUILD)/dist"/*.whl
+
+# Zig's compiler comes from the package index, a hundred megabytes; it is installed beside the other tools.
+#: more: wheels for Linux (glibc and musl) and macOS on x86_64 and ARM, compiled here for all of them: BUILD/dist
+wheels: wheel
+	@$(STEP) "A compiler for other systems" -- $(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement tools/requirements-wheels.txt
+	@mkdir -p "$(BUILD)/wheels" && mv "$(BUILD)/dist"/*.whl "$(BUILD)/wheels/"
+	@$(STEP) "Wheels for other systems" -- $(BIN)/python tools/cross_wheels.py "$(BUILD)/wheels"/*.whl "$(BUILD)/dist"
+	@rm -r "$(BUILD)/wheels"; ls "$(BUILD)/dist"/*.whl
 
 # The installed wheel, under each Python that there is.
 PYTHONS ?= python3.11 python3.12 python3.13
