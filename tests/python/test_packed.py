@@ -174,6 +174,21 @@ def test_an_image_gives_back_what_was_packed(kind, tree):
     }
 
 
+def test_headers_of_hostile_images_are_errors(tree):
+    """Each field in turn, with a CRC that is right."""
+    good = make(tree, "stored").data
+    for at in range(8, 48, 4):
+        for value in (0, 1, len(good) - 1, len(good) + 1, 0x7FFFFFFF, 0xFFFFFFFF):
+            data = bytearray(good)
+            struct.pack_into("<I", data, at, value)
+            struct.pack_into("<I", data, 60, zlib.crc32(data[:60]))
+            try:
+                image = packed_image.PackedImage(bytes(data))
+                assert len(list(image.walk())) == len(list(tree.rglob("*")))
+            except NF2Error:
+                pass
+
+
 def test_an_image_of_nothing_and_paths_that_are_too_long(tmp_path):
     (tmp_path / "empty").mkdir()
     assert list(packed_image.PackedImage(make(tmp_path / "empty", "stored").data).walk()) == []
