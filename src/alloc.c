@@ -118,7 +118,7 @@ static bool claim_other(nf2_t *fs, enum nf2_writer_kind who)
 
 bool nf2_alloc_holes_first(const nf2_t *fs)
 {
-    bool few = fs->space.free <= nf2_space_spare(fs) + nf2_region_blocks(fs);
+    bool few = fs->space.free <= nf2_space_spare(fs);
 
     return few && (fs->space.hand_count > 0 || nf2_holes_left(fs) > 0);
 }
