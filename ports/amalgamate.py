@@ -127,8 +127,11 @@ class Amalgamation:
         for source, text in texts.items():
             headers += [self.take(source, found[1] or found[2], False) for found in INCLUDE.finditer(text)]
             shared = {name for name in file_names(text) if users[name] > 1}
+            ending = source.stem
+            while any(f"{name}_{ending}" in users for name in shared):
+                ending += "_"           # another source has that very name
             bodies.append(f"\n/* ======== {source.name} ======== */\n"
-                          + renamed(INCLUDE.sub("", text), shared, source.stem)
+                          + renamed(INCLUDE.sub("", text), shared, ending)
                           + "".join(f"#undef {name}\n" for name in macros_of(text)))
         head = '/* Made by ports/amalgamate.py. */\n#include "nf2fs.h"\n'
         return head + self.with_system("".join(headers + bodies))

@@ -178,6 +178,15 @@ def test_renaming():
 
 
 @cross
+def test_renaming_meets_no_other_name(tmp_path):
+    for name, text in (("data", "static int put(void) { return 1; }\nint a(void) { return put(); }\n"),
+                       ("other", "static int put(void) { return 2; }\nint b(void) { return put(); }\n"),
+                       ("save", "static int put_data(void) { return 3; }\nint c(void) { return put_data(); }\n")):
+        (tmp_path / f"{name}.c").write_text(text)
+    made = amalgamate.Amalgamation(sorted(tmp_path.glob("*.c")), []).source()
+    assert [len(re.findall(rf"^static int {name}\(", made, re.MULTILINE)) for name in ("put_data_", "put_other", "put_data")] == [1, 1, 1]
+
+
 def test_bare_metal(two_files, tmp_path):
     """Code for Cortex-M0+, with unaligned accesses trapping; one that is made on purpose does trap."""
     compiler = ["arm-none-eabi-gcc", *WARNINGS, "-Os", "-mcpu=cortex-m0plus", "-mthumb", f"-I{two_files}", f"-I{ROOT / 'ports/spinor'}"]
