@@ -510,6 +510,7 @@ static NF2_APART int turn(nf2_t *fs)
             result = write_state(fs, block);
         }
         if (result == NF2_OK) {
+            fs->anchor_due |= fs->in_doubt; /* one of this number may have been cut unseen */
             fs->in_doubt = false;
             result = NF2_BROKEN(NF2_FAULT_TURN) && fs->mounted ? NF2_OK : nf2_super_write(fs);
         } else if (result == NF2_FAILED_BLOCK) {
