@@ -69,6 +69,13 @@ def renamed(text, names, ending):
     return TOKEN.sub(change, text)
 
 
+def free_ending(ending, names, words):
+    """One that makes none of the names a word that some source has already."""
+    while any(f"{name}_{ending}" in words for name in names):
+        ending += "_c"
+    return ending
+
+
 class Amalgamation:
     def __init__(self, sources, includes):
         self.sources = sources
@@ -128,7 +135,7 @@ class Amalgamation:
             headers += [self.take(source, found[1] or found[2], False) for found in INCLUDE.finditer(text)]
             shared = {name for name in file_names(text) if users[name] > 1}
             bodies.append(f"\n/* ======== {source.name} ======== */\n"
-                          + renamed(INCLUDE.sub("", text), shared, source.stem)
+                          + renamed(INCLUDE.sub("", text), shared, free_ending(source.stem, shared, users))
                           + "".join(f"#undef {name}\n" for name in macros_of(text)))
         head = '/* Made by ports/amalgamate.py. */\n#include "nf2fs.h"\n'
         return head + self.with_system("".join(headers + bodies))

@@ -177,6 +177,16 @@ def test_renaming():
     assert amalgamate.renamed(text, {"count"}, "x") == "struct s {\n    int count;\n    int size[count_x];\n};\n"
 
 
+def test_a_new_name_is_no_other_one(tmp_path):
+    """What data.c calls `put` is not called as something of save.c is."""
+    for name, text in (("data", "static int put(void) { return 1; }"), ("save", "static int put_data(void) { return 2; }"),
+                       ("other", "static int put(void) { return 3; }")):
+        (tmp_path / f"{name}.c").write_text(text + "\n")
+    made = amalgamate.Amalgamation([tmp_path / f"{name}.c" for name in ("data", "save", "other")], [])
+    functions = re.findall(r"static int (\w+)", made.source())
+    assert len(functions) == len(set(functions)) == 3 and "put_data" in functions
+
+
 @cross
 def test_bare_metal(two_files, tmp_path):
     """Code for Cortex-M0+, with unaligned accesses trapping; one that is made on purpose does trap."""
