@@ -56,6 +56,14 @@ $(VENV)/ready-test: $(VENV)/ready tools/requirements-test.txt
 fetch_peer = PYTHON="$(BIN)/python" $(STEP) "Sources of $(2)" -- peers/$(1)/fetch.sh "$(BUILD)/$(1)" || \
 	echo "make: $(2) could not be fetched: the benchmark is built without it" >&2
 
+# Codecs of compressed files: an example and tests link them.
+CODECS_OPTION = $(if $(wildcard $(BUILD)/codecs/fetched),-DNF2FS_CODECS_DIR=$(BUILD)/codecs)
+.PHONY: codecs
+#: more: the sources of LZ4 and heatshrink
+codecs: $(VENV)/ready
+	@PYTHON="$(BIN)/python" $(STEP) "Sources of LZ4 and heatshrink" -- examples/compressed/fetch.sh "$(BUILD)/codecs" || \
+	echo "make: LZ4 and heatshrink could not be fetched: their tests are left out" >&2
+
 .PHONY: littlefs fatfs yaffs2
 littlefs: $(VENV)/ready
 	@$(call fetch_peer,littlefs,LittleFS)
@@ -70,7 +78,7 @@ yaffs2: $(VENV)/ready
 peers: littlefs fatfs yaffs2
 
 # For `nf2 mount', `nf2 import' and the documentation site; what cannot be installed is left out, and tried again the next time.
-#: use: what `nf2 mount', `nf2 import' and the documentation site need beyond that
+#: use: what `nf2 mount', `nf2 import', `--compress' and the documentation site need beyond that
 extras: $(VENV)/extras
 
 $(VENV)/extras: tools/extras.sh tools/requirements-extras.txt $(VENV)/ready
@@ -85,7 +93,7 @@ freertos:
 
 # ---- builds ----
 
-CONFIGURE_RELEASE = $(CMAKE) -S . -B "$(RELEASE)" -DCMAKE_BUILD_TYPE=Release -DPython3_EXECUTABLE="$(BIN)/python" $(PEER_OPTIONS) $(FREERTOS_OPTION)
+CONFIGURE_RELEASE = $(CMAKE) -S . -B "$(RELEASE)" -DCMAKE_BUILD_TYPE=Release -DPython3_EXECUTABLE="$(BIN)/python" $(PEER_OPTIONS) $(FREERTOS_OPTION) $(CODECS_OPTION)
 
 #: use: the host tools alone, without the benchmark and its peers: BUILD/venv/bin/nf2
 tools: $(VENV)/ready
@@ -150,7 +158,7 @@ rust-figures:
 	CARGO_TARGET_DIR="$(BUILD)/rust" cargo run --release --manifest-path rust/embassy/Cargo.toml --features measure -- --write docs/guide/rust.md
 
 #: use: library, virtual chip, benchmark and the host tools: BUILD/venv/bin/nf2 and norbench
-release: peers freertos
+release: peers freertos codecs
 	$(CONFIGURE_RELEASE)
 	$(CMAKE) --build "$(RELEASE)" --parallel $(JOBS)
 

@@ -69,6 +69,14 @@ def renamed(text, names, ending):
     return TOKEN.sub(change, text)
 
 
+def ending_for(source, names, used):
+    """What is put behind names of a source, so that none of them becomes one that is in use."""
+    ending = source.stem
+    while any(f"{name}_{ending}" in used for name in names):
+        ending += "_c"
+    return ending
+
+
 class Amalgamation:
     def __init__(self, sources, includes):
         self.sources = sources
@@ -128,7 +136,7 @@ class Amalgamation:
             headers += [self.take(source, found[1] or found[2], False) for found in INCLUDE.finditer(text)]
             shared = {name for name in file_names(text) if users[name] > 1}
             bodies.append(f"\n/* ======== {source.name} ======== */\n"
-                          + renamed(INCLUDE.sub("", text), shared, source.stem)
+                          + renamed(INCLUDE.sub("", text), shared, ending_for(source, shared, users))
                           + "".join(f"#undef {name}\n" for name in macros_of(text)))
         head = '/* Made by ports/amalgamate.py. */\n#include "nf2fs.h"\n'
         return head + self.with_system("".join(headers + bodies))

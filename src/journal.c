@@ -531,15 +531,17 @@ static NF2_APART int turn(nf2_t *fs)
  */
 int nf2_journal_room(nf2_t *fs, uint32_t length)
 {
-    int result = NF2_FAILED_BLOCK;
+    int result = nf2_log_fits(fs, fs->root_end, length) ? NF2_OK : NF2_FAILED_BLOCK;
+    bool leaves;
 
     NF2_ASSERT(fs->opened);
-    if (nf2_log_fits(fs, fs->root_end, length)) {
+    do {
+        result = result == NF2_FAILED_BLOCK ? turn(fs) : result;
         uint32_t rest = nf2_page_rest(fs->root_end);
-        bool leaves = rest >= STATE_RECORD && rest < length + NF2_RECORD_OVERHEAD;
-        result = leaves ? nf2_journal_here(fs) : NF2_OK;
-    }
-    return result == NF2_FAILED_BLOCK ? turn(fs) : result;
+        leaves = result == NF2_OK && rest >= STATE_RECORD && rest < length + NF2_RECORD_OVERHEAD;
+        result = leaves ? nf2_journal_here(fs) : result;
+    } while (leaves);
+    return result;
 }
 
 int nf2_journal_end(nf2_t *fs, struct nf2_writer *writer)

@@ -228,6 +228,7 @@ static NF2_APART int build_moved(nf2_t *fs, const struct nf2_key *key, uint8_t *
 {
     struct nf2_refs refs;
     struct nf2_piece piece, to;
+    uint32_t before = fs->walk.to_move;
     uint8_t *p = list;
     bool moved = false;
     int found;
@@ -235,20 +236,26 @@ static NF2_APART int build_moved(nf2_t *fs, const struct nf2_key *key, uint8_t *
     *p++ = NF2_BODY_LIST;
     NF2_TRY(list_begin(fs, key, &refs)); /* of no LIST it has nothing */
     while ((found = nf2_list_next(fs, &refs, &piece)) > 0) {
-        bool moves = !(moved && !nf2_alloc_moves_erased(fs)) && nf2_move_wanted(fs, &piece);
+        bool later = moved && (before - fs->walk.to_move > NEXT_PAGES ||
+                               !nf2_alloc_moves_erased(fs));
+        bool moves = !later && nf2_move_wanted(fs, &piece);
         bool full = p + NF2_PIECE_BYTES > list + NF2_LIST_BYTES;
         if (full || (moves && piece.length > STEP_PAGES * NF2_LOG_PAGE)) {
             return TOO_LONG;
         }
-        if (moves) {
+        while (moves) {         /* one that goes on in another block becomes several */
             NF2_TRY(copy(fs, &piece, &to));
-            if (to.length < piece.length) {
+            moves = to.length < piece.length;
+            p = nf2_piece_store(p, &to);
+            nf2_piece_part(fs, &piece, to.length, piece.length - to.length);
+            moved = true;
+            if (moves && p + NF2_PIECE_BYTES > list + NF2_LIST_BYTES) {
                 return TOO_LONG;
             }
-            piece = to;
-            moved = true;
         }
-        p = nf2_piece_store(p, &piece);
+        if (piece.length > 0) {
+            p = nf2_piece_store(p, &piece);
+        }
     }
     return found < 0 ? found : moved ? (int)(p - list) : 0;
 }

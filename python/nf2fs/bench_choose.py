@@ -79,9 +79,10 @@ class Candidate:
         self.busy = bench_energy.busy_share(rated) if complete else None
 
     def beyond(self, limits: dict[str, float]) -> list[str]:
-        """The limits that it does not keep, in words."""
+        """The limits that it does not keep, in words; a rate that is more than the flash can do is one."""
         values = {"ram": self.ram, "code": self.code or None, "longest": self.worst_us / 1000, "years": self.years, "mw": self.power_mw}
-        return bench_energy.broken_limits(limits, values)
+        slow = [f"the flash would be busy {bench_energy.plain(100 * self.busy)}% of the time"] if self.busy is not None and self.busy > 1 else []
+        return slow + bench_energy.broken_limits(limits, values)
 
     @property
     def unsafe(self) -> bool:
@@ -146,7 +147,7 @@ def table(found: list[Candidate]) -> list[str]:
 def verdict(one: Candidate, best: dict[str, float], limits: dict[str, float]) -> str:
     """One sentence on a candidate."""
     beyond = one.beyond(limits) if not one.failed else []
-    return f"{one.fs}: " + (f"beyond the limits: {'; '.join(beyond)}." if beyond else f"{'within the limits; ' if limits and not one.failed else ''}worst point: {worst_point(one, best)}.")
+    return f"{one.fs}: " + (f"{'beyond the limits' if limits else 'cannot keep the rates'}: {'; '.join(beyond)}." if beyond else f"{'within the limits; ' if limits and not one.failed else ''}worst point: {worst_point(one, best)}.")
 
 
 def energy_notes(rows: list[bench.Row], everyone: list[Candidate], rates: tuple[bench_energy.Rate, ...]) -> list[str]:
@@ -179,8 +180,8 @@ def answer(rows: list[bench.Row], cuts: list[bench.Row], chip: str, mhz: float =
     if bench_processor.is_asked(rows):
         lines += ["", f"Processor: a Cortex-M4, {bench_processor.text_of_clock(mhz)}.", *(f"No instructions of {one}." for one in bench_processor.reasons(rows))]
     inside = [one for one in whole if not one.beyond(limits)]
-    if limits and not inside:
-        return "\n".join([*lines, "", "No candidate keeps all limits."])
+    if not inside:
+        return "\n".join([*lines, "", f"No candidate keeps all {'limits' if limits else 'rates'}."])
     whole = inside
     whole = [one for one in whole if not one.elsewhere] or whole        # what was measured elsewhere is no answer: it can't be had from a registry
     first = next((one for one in whole if not one.unsafe), whole[0])

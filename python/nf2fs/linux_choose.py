@@ -97,6 +97,7 @@ def advice(rows: list[bench.Row], too_large: dict[str, int], memory_mib: int) ->
     lines += [
         "  Whatever the rows say: UBIFS is the choice on NAND, squashfs for a root that does not",
         "  change, and the kernel's file systems where modes, links or mapped files are needed.",
+        "  Files that a microcontroller reads and nobody writes: nf2 pack --read-only.",
         "  UBIFS and JFFS2 compress; the rows write random bytes. All figures: docs/LINUX.md.",
     ]
     return "\n".join(lines)

@@ -56,6 +56,8 @@ PROGRAM_PACKAGES = (
     "zlib1g",
     "libgcc-s1",
 )
+# Files that stand for the web assets of a device: linux_trees.py takes some of them.
+WEB_PACKAGES = ("libjs-bootstrap5", "libjs-jquery", "fonts-font-awesome")
 # Two modules that Debian leaves out of its kernel, and the files of the kernel's sources that
 # they are made from: peers/linux/more/Kbuild.
 LEFT_OUT = ("cramfs", "gluebi")
@@ -85,6 +87,8 @@ IMAGE_PROGRAMS = ("usr/bin/mksquashfs", "usr/bin/genromfs", "sbin/mkfs.cramfs")
 COMMAND = "norbench-cell-own"
 COPY = "norbench-linux-copy"  # peers/linux/copy_tree.c
 FUSE = "nf2-fuse"  # peers/linux/nf2_fuse.c
+PACKED = "norbench-packed"  # packed/load.c
+CODECS = ROOT / "examples" / "compressed"
 STEP_SECONDS = 900
 
 
@@ -168,6 +172,7 @@ def package_names(release: str) -> list[str]:
         f"linux-headers-{common}-common",
         kbuild,
         *PROGRAM_PACKAGES,
+        *WEB_PACKAGES,
     ]
 
 
@@ -263,12 +268,15 @@ def programs(directory: Path) -> dict[str, Path]:
         COMMAND: folder / "norbench" / COMMAND,
         COPY: folder / "peers/own" / COPY,
         FUSE: folder / "peers/own" / FUSE,
+        PACKED: folder / "packed" / PACKED,
     }
 
 
 def build_programs(directory: Path) -> None:
     folder = directory / "cell"
     cmake = which("cmake")
+    codecs = directory.parent / "codecs"  # where `make release` has them, too
+    run(["env", f"PYTHON={sys.executable}", CODECS / "fetch.sh", codecs], error=RegistryError)
     run(
         [
             cmake,
@@ -280,10 +288,11 @@ def build_programs(directory: Path) -> None:
             "-DCMAKE_EXE_LINKER_FLAGS=-static",
             "-DNF2FS_PYTHON=OFF",
             f"-DNF2FS_FUSE_ROOT={directory / 'root'}",
+            f"-DNF2FS_CODECS_DIR={codecs}",
             "-DCMAKE_BUILD_TYPE=Release",
         ]
     )
-    run([cmake, "--build", folder, "--target", COMMAND, COPY, FUSE])
+    run([cmake, "--build", folder, "--target", *programs(directory)])
 
 
 # ---- the root in memory ----
@@ -388,6 +397,8 @@ def sources_digest() -> str:
         ROOT / "vfs",
         ROOT / "vflash",
         ROOT / "norbench",
+        ROOT / "packed",
+        CODECS,
     ]
     for path in sorted(
         path

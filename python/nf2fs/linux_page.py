@@ -226,6 +226,91 @@ def paper_tables(rows: Rows) -> list[str]:
     return lines
 
 
+# ---- read-only images ----
+
+
+def image_table(rows: list[bench.Row]) -> list[str]:
+    headings = [
+        "file system",
+        "image KiB",
+        "mount ms",
+        "load ms",
+        "1 KiB at random ms",
+        "M instr. load",
+        "memory KiB",
+    ]
+    lines = []
+    for row in rows:
+        if not bench.is_good(row):
+            lines.append([row["fs"], status_text(row), *["-"] * (len(headings) - 2)])
+            continue
+        image = row["fs"] in linux_plan.IMAGES
+        random_ms = row["random"]["time_us"] / 1000 / row["random_reads"] if image else None
+        lines.append(
+            [
+                row["fs"],
+                kib(row.get("image_bytes") or row.get("kernel_image_bytes")),
+                f"{row['mount_again']['time_us'] / 1000:,.3f}",
+                f"{row['load']['time_us'] / 1000:,.1f}",
+                "-" if random_ms is None else f"{random_ms:,.3f}",
+                millions(clock(row, "load")),
+                f"{row['ram_bytes'] / 1024:,.1f}" if image else memory(row),
+            ]
+        )
+    return table(headings, lines)
+
+
+def image_tables(rows: Rows) -> list[str]:
+    titles = {
+        "busybox": "BusyBox: its program, and a small file for each applet",
+        "web": "Web assets: Bootstrap, jQuery, Font Awesome",
+    }
+    lines = [
+        "## Read-only images",
+        "",
+        "`nf2 pack --read-only` makes images for a microcontroller (packed/README.md): `nf2-image` "
+        "without compression, `-lz4` in chunks of 4 KiB, `-lz4-32k` in chunks of 32 KiB, "
+        "`-heatshrink` in chunks of 1 KiB. They are mounted, and all files loaded and compared, by "
+        "a program in the same machine, without the kernel: its instructions are those of the "
+        "whole machine, too, but its memory is that of the reader and its one chunk, as a "
+        "microcontroller would need it (on a processor of 64 bits). At random: 1 KiB somewhere in "
+        "the largest file, the mean. `nf2fs` is an ordinary volume with the same files. On "
+        "W25Q256.",
+        "",
+    ]
+    for tree, title in titles.items():
+        found = rows.of(linux_plan.NOR, f"copy-{tree}")
+        good = [row for row in found if bench.is_good(row)]
+        if good:
+            lines += [
+                f"**{title}** ({good[0]['files']} files, "
+                f"{good[0]['bytes'] / linux_trees.MB:.1f} MB).",
+                "",
+                *image_table(found),
+            ]
+    return [*lines, *image_choice()]
+
+
+def image_choice() -> list[str]:
+    return [
+        "| what is asked for | choose |",
+        "|---|---|",
+        "| Linux reads it, space is short | squashfs-xz: the smallest image; its processor works "
+        "longest |",
+        "| Linux reads it, memory is short | cramfs |",
+        "| a microcontroller reads it, in place or byte by byte (programs, fonts, models) | a "
+        "read-only image without compression: each file in one piece |",
+        "| a microcontroller reads it, space is short, a few KiB of RAM are free | a read-only "
+        "image with LZ4; a larger chunk takes less space and more RAM |",
+        "| the same with hardly any RAM, and time to spare | heatshrink in chunks of 1 KiB or less |",
+        "| files change, or more are to come | an ordinary volume; `put --compress` for those that "
+        "do not change |",
+        "| some of it is written by the device, most is not | two partitions: a volume, and an "
+        "image (`read-only = true` in a manifest) |",
+        "",
+    ]
+
+
 # ---- workloads ----
 
 
@@ -327,7 +412,8 @@ def choosing(rows: Rows) -> list[str]:
         "fewer pages, as the tables of copied files say.",
         "- Owners, modes, links, times, extended attributes, mapped files: the kernel's file "
         "systems have all of them. NF2FS does not, and FUSE stands between it and the program.",
-        "- A volume that a microcontroller without Linux uses, too: NF2FS.",
+        "- A volume that a microcontroller without Linux uses, too: NF2FS. Files for it that do not "
+        'change: see "Read-only images".',
         "- Small records and settings that must be durable one by one on NOR: by the rows above "
         "(flash time in the same machine, `ubifs-writeback` left out, as it promises less):",
         *(f"  {line}" for line in measured),
@@ -357,6 +443,7 @@ def page(rows: list[bench.Row], command: str) -> str:
         [
             HEAD.read_text(encoding="utf-8").format(command=command, version=version_of(rows)),
             *paper_tables(found),
+            *image_tables(found),
             *workload_table(found),
             *choosing(found),
             *missing(found),

@@ -8,13 +8,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import bench, linux_machine, linux_run, linux_trees
+from . import bench, chunks, linux_machine, linux_run, linux_trees, pack_tree, packed_image
 
 OURS = "nf2fs"  # on the virtual chip alone
 OURS_FUSE = "nf2fs-fuse"
 WRITTEN = ("jffs2", "jffs2-4k", "jffs2-ubi", "ubifs", "ubifs-sync", "ubifs-writeback")
 READ_ONLY = ("romfs", "cramfs", "squashfs-gzip", "squashfs-lzo", "squashfs-xz", "squashfs-zstd")
 SMALLEST_READ_ONLY = ("romfs", "cramfs", "squashfs-xz")  # of code, of memory, of the image
+IMAGE_TREES = ("busybox", "web")  # those of the table of read-only images
+# Ours: the codec, and the bytes of a chunk.
+IMAGES: dict[str, tuple[str | None, int]] = {
+    "nf2-image": (None, 4096),
+    "nf2-image-heatshrink": ("heatshrink", 1024),
+    "nf2-image-lz4": ("lz4", 4096),
+    "nf2-image-lz4-32k": ("lz4", 32768),
+}
 NAND = "nand64"
 NOR = "w25q256"
 LARGE_NOR = "w25q01"
@@ -55,6 +63,9 @@ def rows_of_page() -> list[Row]:
         written = ["jffs2", *over_ubi, *through, "ubifs-writeback", *ours]
         found += [Row(fs, chip, "root", True) for fs in roots]
         found += [Row(fs, chip, tree, True) for tree in trees for fs in written]
+    found += [
+        Row(fs, NOR, tree, True) for tree in IMAGE_TREES for fs in (*SMALLEST_READ_ONLY, *IMAGES, OURS)
+    ]
     for workload in WORKLOADS:
         systems = [
             "jffs2",
@@ -87,7 +98,21 @@ def run_on_host(job: linux_run.Job, machine: linux_machine.Machine, seconds: int
     }
 
 
+def make_image(fs: str, tree: Path) -> Path:
+    """The read-only image of a tree, beside it."""
+    codec, chunk = IMAGES[fs]
+    found = pack_tree.Tree()
+    found.add_host_tree(str(tree))
+    made = packed_image.make(found, chunks.codec_of(codec) if codec else None, chunk)
+    path = tree.with_name(f"{tree.name}.{fs}")
+    path.write_bytes(made.data)
+    return path
+
+
 def job_of(row: Row, trees: dict[str, Path]) -> linux_run.Job:
+    if row.fs in IMAGES:
+        tree = trees[row.workload]
+        return linux_run.packed_job(row.fs, row.chip, row.workload, make_image(row.fs, tree), tree)
     chip = str(CHIP_FILES.get(row.chip, row.chip))
     if row.tree:
         return linux_run.copy_job(row.fs, chip, row.workload, trees[row.workload])

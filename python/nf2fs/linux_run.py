@@ -72,6 +72,13 @@ def copy_job(fs: str, chip: str, name: str, tree: Path) -> Job:
     )
 
 
+def packed_job(fs: str, chip: str, name: str, image: Path, tree: Path) -> Job:
+    return Job(
+        bench.Cell(fs, chip, f"copy-{name}"),
+        (linux_machine.PACKED, "--fs", fs, "--chip", chip, "--image", str(image), "--tree", str(tree)),
+    )
+
+
 def script(jobs: list[Job], places: dict[Path, str], seconds: int) -> str:
     """The jobs: each prints a mark, its program's output, what the program said of errors, and a
     mark with the exit code."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import subprocess
 from pathlib import Path
 
 MB = 1000 * 1000
@@ -15,6 +16,11 @@ ROOT_BYTES = 12 * MB
 # Where programs and libraries for a small root lie in the packages.
 ROOT_FOLDERS = ("bin", "lib/x86_64-linux-gnu", "sbin", "usr/lib/x86_64-linux-gnu", "usr/bin")
 SEED = 42
+# Web assets as a device serves them: no maps for a debugger, nothing that is compressed already
+# beside its plain form.
+WEB_FOLDERS = ("bootstrap-html", "javascript/jquery", "fonts-font-awesome")
+WEB_SUFFIXES = (".css", ".js", ".svg", ".woff", ".woff2", ".html")
+APPLETS_SECONDS = 60
 
 
 def stream(root: Path, bytes_: int) -> bytes:
@@ -45,22 +51,66 @@ def make_root(root: Path, target: Path) -> None:
                 left -= path.stat().st_size
 
 
-def make(directory: Path) -> dict[str, Path]:
-    """The trees by name; made once."""
-    root, trees = directory / "root", directory / "trees"
-    found = {name: trees / name for name in ("big", "small", "random", "root")}
-    if (trees / "whole").is_file():
-        return found
-    shutil.rmtree(trees, ignore_errors=True)
-    for path in found.values():
-        path.mkdir(parents=True)
-    data = stream(root, BIG_BYTES + SMALL_BYTES)
-    (found["big"] / "file").write_bytes(data[:BIG_BYTES])
-    at = BIG_BYTES
+def make_busybox(root: Path, target: Path) -> None:
+    """BusyBox's program, and its applets as files of a few bytes that name it: what stands for
+    their links where there are none."""
+    program = root / "bin/busybox"
+    applets = subprocess.run(
+        [program, "--list-full"], capture_output=True, text=True, check=True, timeout=APPLETS_SECONDS
+    ).stdout.split()
+    (target / "bin").mkdir()
+    shutil.copyfile(program, target / "bin/busybox")
+    for applet in sorted(set(applets) - {"bin/busybox"}):
+        place = target / applet
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("../" * applet.count("/") + "bin/busybox")
+
+
+def make_web(root: Path, target: Path) -> None:
+    share = root / "usr/share"
+    for folder in WEB_FOLDERS:
+        for path in sorted((share / folder).rglob("*")):
+            if path.is_file() and not path.is_symlink() and path.suffix in WEB_SUFFIXES:
+                place = target / path.relative_to(share)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, place)
+    if not any(target.iterdir()):
+        raise ValueError("the packages hold no web assets")
+
+
+def make_big(root: Path, target: Path) -> None:
+    (target / "file").write_bytes(stream(root, BIG_BYTES))
+
+
+def make_small(root: Path, target: Path) -> None:
+    data, at = stream(root, BIG_BYTES + SMALL_BYTES), BIG_BYTES
     for number, size in enumerate(small_sizes()):
-        (found["small"] / f"file{number:02}").write_bytes(data[at : at + size])
+        (target / f"file{number:02}").write_bytes(data[at : at + size])
         at += size
-    (found["random"] / "file").write_bytes(random.Random(SEED).randbytes(BIG_BYTES))
-    make_root(root, found["root"])
-    (trees / "whole").touch()
-    return found
+
+
+def make_random(root: Path, target: Path) -> None:
+    (target / "file").write_bytes(random.Random(SEED).randbytes(BIG_BYTES))
+
+
+MAKERS = {
+    "big": make_big,
+    "small": make_small,
+    "random": make_random,
+    "root": make_root,
+    "busybox": make_busybox,
+    "web": make_web,
+}
+
+
+def make(directory: Path) -> dict[str, Path]:
+    """The trees by name; each is made once."""
+    root, trees = directory / "root", directory / "trees"
+    for name, maker in MAKERS.items():
+        if not (trees / name).is_dir():
+            part = trees / f"{name}.part"
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir(parents=True)
+            maker(root, part)
+            part.rename(trees / name)
+    return {name: trees / name for name in MAKERS}

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 HEAD = 520
 LITTLEFS = "holds a LittleFS volume, not one of NF2FS; nf2 import makes an image of what is in it"
+PACKED = "is a read-only image, which holds no volume; nf2 unpack reads it"
 HEX = "; turn it into plain bytes first, for example with objcopy -O binary"
 UNPACK = "; unpack it first"
 
 # What the bytes begin with at which place, and what is said then.
 SIGNS = (
     (8, b"littlefs", LITTLEFS),
+    (0, b"NF2PACKD", PACKED),
     (0, b"\x1f\x8b", "is compressed (gzip)" + UNPACK),
     (0, b"PK\3\4", "is an archive (zip)" + UNPACK),
     (0, b"\xfd7zXZ\0", "is compressed (xz)" + UNPACK),

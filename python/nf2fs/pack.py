@@ -8,9 +8,9 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from . import chips, files, native
+from . import chips, chunks, files, native, packed_image
 from .errors import EXIST, GEOMETRY, INVAL, NOENT, NOSPC, NF2Error
 from .native import Chip
 from .pack_build import Built, build, resized, smallest_chip, smallest_volume
@@ -30,8 +30,11 @@ class Placed:
     size: int
     files: int
     bytes: int
-    free: int | None  # for file data; None: raw bytes
+    free: int | None  # for file data; None: raw bytes, or a read-only image
     chip: str | None  # what the commands take as --chip for a volume that is a part of the chip
+    read_only: bool = False
+    compressed: int = 0  # files that are
+    stored: int | None = None  # bytes that the files take where some are compressed
 
 
 @dataclass(frozen=True)
@@ -64,23 +67,31 @@ def pack(manifest: Manifest, output: str, *, force: bool = False) -> Packed:
         os.replace(path, output)
     _remember(chip, placed, output)
     skipped = [pair for one in manifest.partitions for pair in one.tree.skipped]
-    named = None if chip.name.startswith("generic") else chip.name
-    return Packed(output, named, chip.size, digest, placed, skipped, manifest.sources())
+    named = None if chip is None or chip.name.startswith("generic") else chip.name
+    size = os.path.getsize(output)
+    return Packed(output, named, size, digest, placed, skipped, manifest.sources())
 
 
-def _remember(chip: Chip, placed: list[Placed], output: str) -> None:
+def _remember(chip: Chip | None, placed: list[Placed], output: str) -> None:
     """The commands find the chip of an image that holds one volume, wherever in it."""
     volumes, library = [one for one in placed if one.free is not None], native.load()
-    if len(volumes) == 1:
+    if chip is not None and len(volumes) == 1:
         chips.remember(output, library.chip(volumes[0].chip or chip.source), library)
     else:
         chips.forget(output)
 
 
-def _assemble(manifest: Manifest, place: str) -> tuple[Chip, list[Placed], str]:
-    """(chip, partitions, path of the image in `place`)."""
-    if manifest.one_volume is not None:
-        return _one_volume(manifest, manifest.one_volume, place)
+def _assemble(manifest: Manifest, place: str) -> tuple[Chip | None, list[Placed], str]:
+    """(chip, partitions, path of the image in `place`); no chip: a read-only image by itself."""
+    only = manifest.one_volume
+    if only is not None and only.read_only and (manifest.chip is None or only.smallest):
+        made = _read_only(only, os.path.join(place, "read-only"))
+        if manifest.chip is not None and made.size > native.load().chip(manifest.chip).size:
+            raise NF2Error(NOSPC, f"the image has {made.size} bytes: more than the chip")
+        return None, [made], os.path.join(place, "read-only")
+    if only is not None and not only.read_only:
+        _compress(only)
+        return _one_volume(manifest, only, place)
     if manifest.chip is None:
         raise NF2Error(INVAL, "name the chip: its geometry is needed for the partitions")
     chip = native.load().chip(manifest.chip)
@@ -109,6 +120,36 @@ def _one_volume(manifest: Manifest, only: Partition, place: str) -> tuple[Chip, 
     return resized(chip, built.size), [_placed(only, 0, built, None)], built.path
 
 
+def _codec(partition: Partition) -> chunks.Codec | None:
+    return chunks.codec_of(partition.compress) if partition.compress else None
+
+
+def _read_only(partition: Partition, path: str, offset: int = 0) -> Placed:
+    """Makes the read-only image of a partition, in a new file."""
+    made = packed_image.make(partition.tree, _codec(partition), partition.chunk)
+    with open(path, "wb") as file:
+        file.write(made.data)
+    return Placed(
+        partition.name,
+        offset,
+        len(made.data),
+        made.files,
+        made.bytes,
+        None,
+        None,
+        True,
+        made.compressed,
+        made.stored,
+    )
+
+
+def _compress(partition: Partition) -> None:
+    """Of a volume's files those that become smaller are compressed from now on."""
+    codec = _codec(partition)
+    if codec is not None:
+        partition.tree.compress(lambda data: chunks.smaller(data, codec, partition.chunk))
+
+
 @contextmanager
 def _naming(partition: Partition) -> Iterator[None]:
     """Errors say which partition."""
@@ -121,8 +162,21 @@ def _naming(partition: Partition) -> Iterator[None]:
 
 
 def _placed(partition: Partition, offset: int, built: Built, chip: str | None) -> Placed:
-    count, size = len(partition.tree.files), partition.tree.bytes
-    return Placed(partition.name, offset, built.size, count, size, built.free, chip)
+    tree = partition.tree
+    stored = tree.bytes if partition.compress else None
+    compressed = sum(file.plain_size is not None for file in tree.files.values())
+    return Placed(
+        partition.name,
+        offset,
+        built.size,
+        len(tree.files),
+        tree.plain_bytes,
+        built.free,
+        chip,
+        False,
+        compressed,
+        stored,
+    )
 
 
 def _offset(partition: Partition, block: int, end: int) -> int:
@@ -145,6 +199,13 @@ def _add(partition: Partition, chip: Chip, end: int, image, place: str) -> Place
         raise NF2Error(NOSPC, f"ends at {offset + partition.size}, the chip at {chip.size}")
     if partition.raw is not None:
         return _add_raw(partition, partition.raw, chip, offset, room, image)
+    if partition.read_only:
+        path = os.path.join(place, "read-only")
+        made = _read_only(partition, path, offset)
+        raw = _add_raw(partition, path, chip, offset, room, image)
+        os.unlink(path)
+        return replace(made, size=raw.size)
+    _compress(partition)
     if partition.smallest:
         built = smallest_volume(partition.tree, chip, partition.free, place, room)
     else:

@@ -10,6 +10,7 @@ import re
 import tomllib
 from dataclasses import dataclass, field
 
+from .chunks import CODECS, DEFAULT_CHUNK, check_chunk_size
 from .errors import INVAL, NF2Error
 from .pack_tree import File, Tree, pieces_of_bytes, zeros
 
@@ -26,6 +27,9 @@ PARTITION_KEYS = {
     "file",
     "directories",
     "raw",
+    "read-only",
+    "compress",
+    "chunk",
 }
 FILE_KEYS = {"path", "from", "text", "size"}
 
@@ -49,6 +53,9 @@ class Partition:
     size: int | None = None  # None: to the end of the chip
     smallest: bool = False
     free: int = 0
+    read_only: bool = False  # an image for packed/nf2_packed.h, not a volume
+    compress: str | None = None  # the codec
+    chunk: int = DEFAULT_CHUNK
 
 
 @dataclass
@@ -133,7 +140,7 @@ def _partition(table: dict, base: str, number: int) -> Partition:
     _known(table, PARTITION_KEYS, what)
     found = Partition(str(table.get("name", what)))
     if "raw" in table:
-        extra = sorted(set(table) & {"tree", "into", "exclude", "free", "file", "directories"})
+        extra = sorted(set(table) & (PARTITION_KEYS - {"name", "raw", "offset", "size"}))
         if extra:
             raise NF2Error(INVAL, f"{what}: `raw` holds no files: take away {', '.join(extra)}")
         found.raw = os.path.join(base, table["raw"])
@@ -145,7 +152,23 @@ def _partition(table: dict, base: str, number: int) -> Partition:
     if "size" in table and not found.smallest:
         found.size = parse_size(table["size"], f"{what}, size")
     found.free = parse_size(table.get("free", 0), f"{what}, free")
+    _packing(found, table, what)
     return found
+
+
+def _packing(found: Partition, table: dict, what: str) -> None:
+    """Whether the partition is read-only, and how its files are compressed."""
+    read_only, compress = table.get("read-only", False), table.get("compress")
+    if not isinstance(read_only, bool):
+        raise NF2Error(INVAL, f"{what}, read-only: not true or false: {read_only!r}")
+    if compress is not None and compress not in CODECS:
+        raise NF2Error(INVAL, f"{what}, compress: no codec {compress!r} (known: {', '.join(CODECS)})")
+    if read_only and "free" in table:
+        raise NF2Error(INVAL, f"{what}: a read-only image has no room to leave free")
+    if "chunk" in table and compress is None:
+        raise NF2Error(INVAL, f"{what}: `chunk` needs `compress`")
+    found.read_only, found.compress = read_only, compress
+    found.chunk = check_chunk_size(parse_size(table.get("chunk", DEFAULT_CHUNK), f"{what}, chunk"))
 
 
 def read_manifest(path: str) -> Manifest:

@@ -18,6 +18,7 @@ from .trees import NAME_MAX, kind_name
 from .volume import COPY_SIZE
 
 Pieces = Callable[[], Iterator[bytes]]
+Packer = Callable[[bytes], bytes | None]  # None: leave it as it is
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class File:
     size: int
     pieces: Pieces
     source: str | None = None  # a file of the host, which the image depends on
+    plain_size: int | None = None  # of one that was compressed: its size before that
 
 
 def pieces_of_bytes(data: bytes) -> Pieces:
@@ -68,6 +70,26 @@ class Tree:
     @property
     def bytes(self) -> int:
         return sum(file.size for file in self.files.values())
+
+    @property
+    def plain_bytes(self) -> int:
+        """As `bytes`, before files were compressed."""
+        return sum(
+            file.size if file.plain_size is None else file.plain_size
+            for file in self.files.values()
+        )
+
+    def compress(self, packed: Packer) -> None:
+        """Files for which `packed` returns bytes hold these instead."""
+        for path, file in self.files.items():
+            data = b"".join(file.pieces())
+            if len(data) != file.size:
+                raise NF2Error(INVAL, "changed while it was read", file.source or path)
+            small = packed(data)
+            if small is not None:
+                self.files[path] = File(
+                    len(small), pieces_of_bytes(small), file.source, file.size
+                )
 
     def add_directory(self, path: str) -> None:
         """And those above it."""

@@ -7,15 +7,16 @@ directory.
 
 from __future__ import annotations
 
+import io
 import os
 import posixpath
 import secrets
 import stat
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
-from . import attributes, interrupts
+from . import attributes, chunks, interrupts
 from .devices import open_memory
 from .errors import CORRUPT, INVAL, IO, NAMETOOLONG, NOSPC, NOTDIR, NF2Error
 from .files import hold, kind_name, refuse_special, sweep_parts
@@ -41,6 +42,10 @@ class Plan:
     damaged: bool = False  # did some of that fail in the volume?
     done: int = 0  # files copied so far
     done_bytes: int = 0
+    # Of a put: compressed bytes for a file's content, or None where they would not be fewer.
+    packed: Callable[[bytes], bytes | None] | None = None
+    compressed: int = 0  # of a put: files that were
+    decompress: bool = False  # of a get
 
     @property
     def bytes(self) -> int:
@@ -115,7 +120,7 @@ def refuse_too_large(volume: Volume, plan: Plan) -> None:
     figures = volume.statfs()
     if plan.bytes <= figures["available"] * figures["block_size"]:
         return
-    trial = replace(plan, done=0)
+    trial = replace(plan, done=0, compressed=0)
     with open(volume.path, "rb") as file:
         data = file.read()
     try:
@@ -139,20 +144,26 @@ def run_put(
                 volume.makedirs(directory, exist_ok=True)
             interrupts.check()
         for source, target, _ in plan.files:
-            _put_file(volume, source, target, advance)
+            _put_file(volume, source, target, plan, advance)
             if preserve:
                 volume.set_attributes(target, attributes.of_host(source))
             plan.done += 1
             interrupts.check()
 
 
-def _put_file(volume: Volume, source: str, target: str, advance: Advance) -> None:
+def _put_file(
+    volume: Volume, source: str, target: str, plan: Plan, advance: Advance
+) -> None:
     with open(source, "rb") as data:
+        small = plan.packed(data.read()) if plan.packed else None
+        data.seek(0)
+        content = data if small is None else io.BytesIO(small)
         with replacing(volume, target) as file:
-            while piece := data.read(COPY_SIZE):
+            while piece := content.read(COPY_SIZE):
                 file.write(piece)
                 advance(len(piece))
                 interrupts.check()
+        plan.compressed += small is not None
 
 
 @contextmanager
@@ -288,9 +299,28 @@ def _part_name(target: str) -> str:
     return os.path.join(directory, PART + secrets.token_hex(4))
 
 
-def _pieces(volume: Volume, source: str, advance: Advance) -> Iterator[bytes]:
+def file_pieces(
+    volume: Volume, source: str, decompress: bool = False
+) -> Generator[bytes, None, None]:
+    """What a file of the volume holds; with `decompress`, of a compressed one what it held before
+    that. A damaged one is an error before the first piece."""
     with volume.open(source, "rb", buffering=0) as file:
-        while piece := file.read(COPY_SIZE):
+        piece = file.read(COPY_SIZE)
+        if decompress and chunks.is_compressed(piece):
+            rest = iter(lambda: file.read(COPY_SIZE), b"")
+            try:
+                yield chunks.decompress(piece + b"".join(rest))
+            except NF2Error as error:
+                raise NF2Error(error.code, error.text, error.path or source) from None
+            return
+        while piece:
+            yield piece
+            piece = file.read(COPY_SIZE)
+
+
+def _pieces(volume: Volume, source: str, plan: Plan, advance: Advance) -> Iterator[bytes]:
+    with closing(file_pieces(volume, source, plan.decompress)) as pieces:
+        for piece in pieces:
             yield piece
             advance(len(piece))
             interrupts.check()
@@ -320,7 +350,7 @@ def run_get(
             if os.path.dirname(destination) in refused:
                 continue
             try:
-                size = write_host_file(destination, _pieces(volume, source, advance))
+                size = write_host_file(destination, _pieces(volume, source, plan, advance))
                 if preserve:
                     attributes.to_host(destination, volume.attributes(source))
             except NF2Error as error:

@@ -16,13 +16,8 @@
 #define CORE_NAME_WAITS 23u
 /* Level of the root above 1,800 names of 242 bytes. */
 #define CORE_DEEP_LEVEL 2
-/*
- * Up to this size of a chip the room of removed files is there again though less than half of each
- * block was theirs. On larger ones a search may end before (DESIGN.md, "Open").
- */
-#define CORE_THIRDS_REGAINED (256u << 10)
-/* What must be there again of so many bytes, where each file of so many was removed. */
-#define CORE_REGAINED(size, unit, stride) ((stride) == 7 ? (size) / 2u : (size) / 3u * 2u)
+/* The room of removed files that is there again, though less than half of each block was theirs. */
+#define CORE_REGAINED(size, stride) ((size) / 10u * ((stride) > 3 ? 8u : 9u))
 /* Pages read for each name of a path, at most. */
 #define CORE_PAGES_A_NAME 5u
 /*

@@ -177,6 +177,16 @@ def test_renaming():
     assert amalgamate.renamed(text, {"count"}, "x") == "struct s {\n    int count;\n    int size[count_x];\n};\n"
 
 
+def test_renaming_makes_no_name_that_is_there(tmp_path):
+    """`put` of data.c would become `put_data`, which is a name of save.c."""
+    for name, more in (("data", ""), ("save", "int put_data(void);\nint put_data(void)\n{\n    return put();\n}\n")):
+        (tmp_path / f"{name}.c").write_text(f"static int put(void)\n{{\n    return 0;\n}}\n{more}int {name}(void);\n"
+                                            f"int {name}(void)\n{{\n    return put();\n}}\n")
+    made = amalgamate.Amalgamation(sorted(tmp_path.glob("*.c")), []).source().replace('#include "nf2fs.h"', "")
+    (tmp_path / "both.c").write_text(made)
+    run("cc", *WARNINGS, "-c", tmp_path / "both.c", "-o", tmp_path / "both.o")
+
+
 @cross
 def test_bare_metal(two_files, tmp_path):
     """Code for Cortex-M0+, with unaligned accesses trapping; one that is made on purpose does trap."""

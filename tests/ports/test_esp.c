@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <time.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -300,8 +301,8 @@ TEST(formats)
         CHECK_EQ(changes() == 0, cases[i].result != NF2_OK);
         if (cases[i].result == NF2_OK) {
             CHECK_EQ(nf2_esp_unmount(&volume), NF2_OK);
-            /* A damaged volume is left as it is, whatever the flags. */
-            memset(vflash_memory(chip) + partitions[0].address + 256, 0, 500000);
+            /* A damaged volume, of which the super blocks are there, is left as it is, whatever the flags. */
+            memset(vflash_memory(chip) + partitions[0].address + 3 * 4096, 0, 488000);
             vflash_counts_reset(chip);
             CHECK_EQ(nf2_esp_mount(&volume, "storage", NF2_ESP_FORMAT | NF2_ESP_FORMAT_FOREIGN),
                      NF2_ERR_CORRUPT);
@@ -584,7 +585,7 @@ TEST(discard)
 TEST(names)
 {
     struct stat stat;
-    struct utimbuf times = {1, 2};
+    struct utimbuf times = {.modtime = 2};
     start();
     CHECK_EQ(esp_vfs_nf2fs_register(&files), ESP_OK);
     CHECK_EQ(CALL("/files/d", mkdir, 0777), 0);
@@ -614,10 +615,69 @@ TEST(names)
     CHECK_EQ(VIA(g, close), 0);
     CHECK_EQ(size_of("/files/g"), 7);
 
-    /* There is no place for times yet. */
-    CHECK(CALL("/files/g", utime, &times) == -1 && errno == ENOTSUP);
     CHECK(CALL("/files/h", utime, &times) == -1 && errno == ENOENT);
     CHECK_EQ(CALL("/files/g", unlink), 0);
+    CHECK_EQ(esp_vfs_nf2fs_unregister("storage"), ESP_OK);
+    end();
+}
+
+static time_t time_of(const char *path)
+{
+    struct stat stat = {.st_mtime = -1};
+    CHECK_EQ(CALL(path, stat, &stat), 0);
+    return stat.st_mtime;
+}
+
+/* utime always works; changes set the time where that was asked for. */
+TEST(times)
+{
+    static const time_t last = ((time_t)1 << 40) - 1;
+    esp_vfs_nf2fs_conf_t keeping = files;
+    struct utimbuf times = {.modtime = 1700000000};
+    start();
+    CHECK_EQ(esp_vfs_nf2fs_register(&files), ESP_OK);
+    FILE *file = vfs_fopen("/files/a", "w");
+    CHECK(file != NULL && fputs("text", file) >= 0 && fclose(file) == 0);
+    CHECK_EQ(time_of("/files/a"), 0);
+    CHECK_EQ(CALL("/files/a", utime, &times), 0);
+    CHECK_EQ(time_of("/files/a"), 1700000000);
+    CHECK_EQ(size_of("/files/a"), 4);
+    CHECK_EQ(CALL("/files/a", rename, "/b"), 0);
+    CHECK_EQ(time_of("/files/b"), 1700000000);
+    times.modtime = last;
+    CHECK_EQ(CALL("/files/b", utime, &times), 0);
+    CHECK_EQ(time_of("/files/b"), last);
+    times.modtime = last + 1;
+    CHECK(CALL("/files/b", utime, &times) == -1 && errno == EINVAL);
+    times.modtime = -1;
+    CHECK(CALL("/files/b", utime, &times) == -1 && errno == EINVAL);
+    CHECK_EQ(CALL("/files/d", mkdir, 0), 0);
+    times.modtime = 3;
+    CHECK_EQ(CALL("/files/d", utime, &times), 0);
+    CHECK_EQ(time_of("/files/d"), 3);
+    CHECK_EQ(time_of("/files"), 0);
+    time_t before = time(NULL);
+    CHECK_EQ(CALL("/files/b", utime, NULL), 0);
+    CHECK(time_of("/files/b") >= before && time_of("/files/b") <= time(NULL));
+    int b = vfs_open("/files/b", O_WRONLY | O_APPEND);
+    CHECK(CALL("/files/b", utime, &times) == -1 && errno == EBUSY);
+    CHECK_EQ(VIA(b, write, "x", 1), 1);
+    CHECK_EQ(VIA(b, close), 0);
+    CHECK_EQ(time_of("/files/b"), 0);       /* that of an older content is not told */
+    CHECK_EQ(esp_vfs_nf2fs_unregister("storage"), ESP_OK);
+
+    keeping.keep_times = true;
+    CHECK_EQ(esp_vfs_nf2fs_register(&keeping), ESP_OK);
+    before = time(NULL);
+    b = vfs_open("/files/b", O_WRONLY | O_APPEND);
+    CHECK_EQ(VIA(b, write, "y", 1), 1);
+    CHECK_EQ(VIA(b, close), 0);
+    CHECK(time_of("/files/b") >= before && time_of("/files/b") <= time(NULL));
+    CHECK_EQ(esp_vfs_nf2fs_unregister("storage"), ESP_OK);
+    keeping.read_only = true;
+    CHECK_EQ(esp_vfs_nf2fs_register(&keeping), ESP_OK);
+    CHECK(time_of("/files/b") >= before);
+    CHECK(CALL("/files/b", utime, &times) == -1 && errno == EROFS);
     CHECK_EQ(esp_vfs_nf2fs_unregister("storage"), ESP_OK);
     end();
 }
@@ -767,6 +827,7 @@ int main(int argc, char **argv)
     RUN(descriptors);
     RUN(discard);
     RUN(names);
+    RUN(times);
     RUN(listings);
     RUN(read_only);
     return check_done();

@@ -176,6 +176,16 @@ def test_choose_weighs_rates_and_limits():
     assert "No candidate keeps all limits." in bench_choose.answer(rows, [], "w25q256", rates=(rate,), limits={"ram": 1})
 
 
+def test_a_rate_that_the_flash_cannot_keep_is_no_answer():
+    rate = bench_energy.parse_rate("w=100/s")
+    rows = [row(fs, us, chip="w25q256", operations=10, consumed_bytes=4096, erases_by_size={"4096": 1}, time_us_program=0, time_us_erase=0, chip_blocks=256, chip_endurance=100_000,
+                worst_call_name="sync", state="fresh") for fs, us in (("slow", 200_000), ("quick", 50_000))]
+    text = bench_choose.answer(rows, [], "w25q256", rates=(rate,))
+    assert "slow: cannot keep the rates: the flash would be busy 200% of the time." in text and "without a failure: quick." in text
+    assert "No candidate keeps all rates." in bench_choose.answer(rows[:1], [], "w25q256", rates=(rate,))
+    assert "slow: beyond the limits: the flash would be busy 200% of the time." in bench_choose.answer(rows, [], "w25q256", rates=(rate,), limits={"ram": 100_000})
+
+
 def test_what_promises_nothing_is_not_recommended():
     cuts = {"cuts": 10, "any": 0, "any_waived": 4, "waives": ["runs"], "broken": {"runs": 4}}
     rows = [row(fs, us, worst_call_name="sync", chip="x", state="fresh") for fs, us in (("naive", 1), ("safe", 9))]

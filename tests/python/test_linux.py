@@ -219,6 +219,34 @@ def test_the_page_has_the_papers_columns_and_rows_that_failed():
     )
 
 
+def test_the_page_has_images_of_both_kinds():
+    kernels = copied("squashfs-xz", "w25q256", "web") | {"kernel_image_bytes": 4096}
+    ours = copied("nf2-image-lz4", "w25q256", "web") | {
+        "image_bytes": 2048,
+        "random": step(20_000),
+        "random_reads": 10,
+    }
+    for key in [key for key in ours if key.startswith("kernel_")]:
+        del ours[key]
+    text = linux_page.page([kernels, ours], "norbench linux page")
+    assert "| squashfs-xz | 4 | 1,000.000 | 1,000.0 | - | 4.0 | 4 |" in text
+    assert "| nf2-image-lz4 | 2 | 1,000.000 | 1,000.0 | 2.000 | 4.0 | 4.0 |" in text
+
+
+def test_the_trees_are_made_once_each(monkeypatch, tmp_path):
+    made = []
+
+    def maker(root, target):
+        made.append(target.name)
+        (target / "file").write_bytes(b"1")
+
+    monkeypatch.setattr(linux_trees, "MAKERS", {"one": maker})
+    assert linux_trees.make(tmp_path)["one"].is_dir() and made == ["one.part"]
+    linux_trees.make(tmp_path)
+    monkeypatch.setattr(linux_trees, "MAKERS", {"one": maker, "two": maker})
+    assert set(linux_trees.make(tmp_path)) == {"one", "two"} and made == ["one.part", "two.part"]
+
+
 def test_each_row_that_the_paper_prints_has_a_place():
     planned = {
         (row.fs, row.workload) for row in linux_plan.rows_of_page() if row.chip == linux_plan.NAND

@@ -213,23 +213,22 @@ static uint32_t crc32_of(const uint8_t *data, uint32_t length)
     return ~crc;
 }
 
-/* Gives the anchors of a fresh volume another format version (FORMAT.md, sections 1 and 2), its check included. */
+/* Gives the anchors of a volume another format version (FORMAT.md, sections 1 and 2), and their checks anew. */
 static unsigned set_version(struct volume *volume, uint8_t version)
 {
     unsigned found = 0;
 
-    for (uint32_t block = 0; block < 3; block++) {
-        uint8_t *page = vflash_memory(volume->flash) + block * volume->driver.block_size;
-        uint32_t length = (page[2] | (uint32_t)page[3] << 8) & 0xFFFu;
-        uint32_t crc;
+    for (uint32_t at = 0; at < 3 * volume->driver.block_size; at += 32) {
+        uint8_t *slot = vflash_memory(volume->flash) + at;
+        uint32_t length = (slot[2] | (uint32_t)slot[3] << 8) & 0xFFFu;
 
-        if (memcmp(page + 4, "NF2F", 4) != 0) {
+        if (memcmp(slot + 4, "NF2F", 4) != 0) {
             continue;
         }
-        page[8] = version;
-        crc = crc32_of(page, length - 2);
+        slot[8] = version;
+        uint32_t crc = crc32_of(slot, length - 2);
         for (unsigned i = 0; i < 4; i++) {
-            page[length - 2 + i] = (uint8_t)(crc >> 8 * i);
+            slot[length - 2 + i] = (uint8_t)(crc >> 8 * i);
         }
         found++;
     }
@@ -290,8 +289,9 @@ TEST(regions_of_an_anchor)
     for (unsigned bit = 24; bit < 28; bit++) {
         volume_new(&volume, chip);
         CHECK_EQ(nf2_format(&volume.fs, &volume.config, NF2_FORMAT_QUICK), NF2_OK);
-        for (uint32_t block = 0; block < 3; block++) {
-            vflash_memory(volume.flash)[block * volume.driver.block_size + 12 + bit / 8] ^= (uint8_t)(1u << bit % 8);
+        for (uint32_t at = 0; at < 3 * volume.driver.block_size; at += 32) {
+            uint8_t *slot = vflash_memory(volume.flash) + at;
+            slot[12 + bit / 8] ^= (uint8_t)(memcmp(slot + 4, "NF2F", 4) == 0 ? 1u << bit % 8 : 0);
         }
         CHECK(set_version(&volume, NF2_FORMAT_VERSION) > 0); /* and the check anew */
         CHECK(one_of(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDONLY), NF2_ERR_GEOMETRY, NF2_ERR_CORRUPT, NF2_ERR_CORRUPT));

@@ -232,10 +232,7 @@ static void append_until_full(const char *chip, unsigned stride)
     printf("%s, one of %u removed: %lu bytes where %lu were available, %lu blocks left\n", chip,
            stride, (unsigned long)size, (unsigned long)room, (unsigned long)after.blocks_available);
     CHECK_EQ(after.blocks_available, 0);
-    bool small = vflash_chip_of(volume.flash)->size <= CORE_THIRDS_REGAINED;
-    if (stride == 2 || (stride > 0 && small)) {
-        CHECK(size > CORE_REGAINED(removed * 3000u, volume.driver.program_unit, stride));
-    }
+    CHECK(size > CORE_REGAINED(removed * 3000u, stride));
     if (stride == 0) { /* all that was promised, but for what waits in a page */
         CHECK(size + 16u + volume.driver.page_size > room);
     }

@@ -95,8 +95,98 @@ TEST(switched_off)
     CHECK(without > with);      /* the mount after a cut has to search */
 }
 
+/* ---- many wakes ------------------------------------------------------------------------------ */
+
+static void start(const char *name)
+{
+    chip = vflash_new(vflash_chip_find(name));
+    config = (struct nf2_config){.flash = vflash_driver(chip), .buffer = buffer,
+                                 .buffer_size = sizeof(buffer)};
+    CHECK_EQ(nf2_format(&fs, &config, NF2_FORMAT_QUICK), NF2_OK);
+}
+
+/* Mounts, appends a line, closes, and is switched off. */
+static bool wake_up(const char *path, uint32_t wake)
+{
+    char line[LINE + 1u];
+    switch_off();
+    line_of(wake, line);
+    return CHECK_EQ(nf2_mount(&fs, &config, NF2_MOUNT_RDWR), NF2_OK) &&
+           CHECK_EQ(nf2_open(&fs, &file, path, NF2_O_WRONLY | NF2_O_CREAT | NF2_O_APPEND, page), NF2_OK) &&
+           CHECK_EQ(nf2_write(&fs, &file, line, LINE), LINE) && CHECK_EQ(nf2_close(&fs, &file), NF2_OK);
+}
+
+/*
+ * A super block takes an erase each so many wakes, beside that of the format, or as many as the mean of all blocks if that
+ * is more: see docs/guide/lifetime.md.
+ */
+static void supers_last(const char *name, uint32_t wakes_for_one, uint32_t wakes)
+{
+    const struct vflash_chip *kind = vflash_chip_find(name);
+    uint32_t blocks = kind->size / kind->block_size, most = 0;
+    uint64_t sum = 0;
+    start(name);
+    for (uint32_t wake = 0; wake < wakes && wake_up("/log", wake); wake++) {
+    }
+    for (uint32_t block = 0; block < blocks; block++) {
+        uint32_t wear = vflash_wear(chip, block);
+        sum += wear;
+        most = block < 3u && wear > most ? wear : most;
+    }
+    uint32_t mean = (uint32_t)(sum / blocks), allowed = wakes / wakes_for_one;
+    printf("%s: %u wakes: %u erases of a super block beside the format's, %u of a block in the mean\n", name, (unsigned)wakes,
+           (unsigned)most - 1u, (unsigned)mean);
+    CHECK(most - 1u <= (allowed > mean ? allowed : mean));
+    CHECK_EQ(vflash_counts(chip)->violations, 0);
+    vflash_free(chip);
+}
+
+TEST(super_blocks_last)
+{
+    supers_last("w25q256", 3000u, 9000u);
+    supers_last("tinyecc1m", 380u, 1200u);
+}
+
+/*
+ * A log that is visited each `between` wakes, while another one is written in all of them: how many blocks have its lines. The
+ * sessions that never touch it cost it nothing, but for units that are programmed once.
+ */
+static unsigned blocks_of_rare_log(const char *name, uint32_t between)
+{
+    const struct vflash_chip *kind = vflash_chip_find(name);
+    char line[LINE + 1u];
+    unsigned blocks = 0;
+    start(name);
+    for (uint32_t wake = 0; wake < 24u * between; wake++) {
+        bool rare = wake % between == between - 1u;
+        if (!wake_up(rare ? "/rare" : "/often", rare ? 90000000u + wake : wake)) {
+            break;
+        }
+    }
+    for (uint32_t block = 0; block < kind->size / kind->block_size; block++) {
+        const char *bytes = (const char *)vflash_memory(chip) + block * kind->block_size;
+        unsigned lines = 0;
+        for (uint32_t at = 0; at + LINE <= kind->block_size && lines == 0; at++) {
+            line_of(90000000u, line);
+            lines += memcmp(bytes + at, line, 4) == 0 && memcmp(bytes + at + 8, line + 8, LINE - 8u) == 0;
+        }
+        blocks += lines;
+    }
+    vflash_free(chip);
+    return blocks;
+}
+
+TEST(rare_log)
+{
+    unsigned each = blocks_of_rare_log("w25q80", 2u), rare = blocks_of_rare_log("w25q80", 15u);
+    printf("24 lines, with 1 and 14 wakes between two of them: %u and %u blocks\n", each, rare);
+    CHECK(rare <= 2u * each);
+}
+
 int main(void)
 {
+    RUN(super_blocks_last);
+    RUN(rare_log);
     RUN(switched_off);
     return check_done();
 }

@@ -114,7 +114,8 @@ static esp_err_t mount_at(struct place *place, const esp_vfs_nf2fs_conf_t *conf)
     }
     int flags = (conf->format_if_mount_failed ? NF2_ESP_FORMAT : 0)
                 | (conf->format_foreign ? NF2_ESP_FORMAT_FOREIGN : 0)
-                | (conf->read_only ? NF2_ESP_READ_ONLY : 0);
+                | (conf->read_only ? NF2_ESP_READ_ONLY : 0)
+                | (conf->keep_times ? NF2_ESP_KEEP_TIMES : 0);
     volume->read_only = conf->read_only || nf2_esp_is_readonly(place->partition);
     int result = nf2_esp_mount_partition(&volume->esp, place->partition, flags);
     if (result != NF2_OK) {

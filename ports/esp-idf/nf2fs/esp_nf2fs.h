@@ -8,15 +8,16 @@
  *     ESP_ERROR_CHECK(esp_vfs_nf2fs_register(&conf));
  *
  * What works: open, fopen and their like, read, write, pread, pwrite, lseek, fsync, fstat, stat,
- * rename, unlink, mkdir, rmdir, opendir with telldir and seekdir, access, truncate, ftruncate, and
- * fcntl with F_GETFL and F_SETFL (O_APPEND). What a file holds is durable once fsync, close or
+ * rename, unlink, mkdir, rmdir, opendir with telldir and seekdir, access, truncate, ftruncate,
+ * utime, and fcntl with F_GETFL and F_SETFL (O_APPEND). What a file holds is durable once fsync, close or
  * fclose has returned 0; with stdio check what fclose returns.
  *
  * What differs from POSIX: one descriptor at a time may write a file (EBUSY); an open file cannot
  * be removed or replaced (EBUSY); a write is taken whole or not at all; after ENOSPC fsync and
  * close fail with ENOSPC, too, and the file keeps the content of its last sync, until a later write
- * succeeds, also one of 0 bytes (see nf2_write); there are no links, owners and times: st_mtime is
- * 0, and utime returns -1 with ENOTSUP.
+ * succeeds, also one of 0 bytes (see nf2_write); there are no links and owners. There is one time,
+ * that of modification, and stat tells it, not fstat; it is 0 where it is not known. utime sets it
+ * (EBUSY while the file is open for writing), and so does each change with `keep_times`.
  *
  * A program that gives up a change, after ENOSPC or for a reason of its own, says so before it
  * closes: fcntl(fd, NF2FS_F_DISCARD, 0), with fileno where it has a FILE.
@@ -45,6 +46,9 @@ typedef struct {
                                            damaged, or of another kind, is left as it is */
     bool format_foreign;                /* also formats one that holds something else */
     bool read_only;                     /* as is a partition that its table marks so */
+    bool keep_times;                    /* changes set the time of modification, once the clock is
+                                           set; content outside of a file's entry then costs one
+                                           program more at the close: see nf2_keep_times */
 } esp_vfs_nf2fs_conf_t;
 
 /*

@@ -7,11 +7,14 @@
 
 #include "nf2_esp.h"
 
+#include <time.h>
+
 #include "esp_idf_version.h"
 
 #define BLOCK_MIN 4096u         /* what struct nf2_flash allows */
 #define BLOCK_MAX 65536u
 #define LARGE_SIZE 65536u       /* esp_flash erases by 64 KiB where address and length allow it */
+#define CLOCK_IS_SET 1000000000 /* before 2001 it counts from the start of the chip */
 
 static int partition_read(void *context, uint32_t address, void *data, uint32_t length)
 {
@@ -29,6 +32,13 @@ static int partition_erase(void *context, uint32_t address, uint32_t length)
 {
     const struct nf2_esp *volume = context;
     return esp_partition_erase_range(volume->partition, address, length) == ESP_OK ? 0 : -1;
+}
+
+static uint64_t time_s(void *context)
+{
+    time_t now = time(NULL);
+    (void)context;
+    return now < CLOCK_IS_SET ? 0 : (uint64_t)now;
 }
 
 void nf2_esp_lock(void *context)
@@ -102,7 +112,7 @@ static int configure(struct nf2_esp *volume, const esp_partition_t *partition)
     }
     volume->config = (struct nf2_config){
         .flash = &volume->flash, .buffer = volume->buffer, .buffer_size = sizeof(volume->buffer),
-        .lock = nf2_esp_lock, .unlock = nf2_esp_unlock, .lock_context = volume,
+        .lock = nf2_esp_lock, .unlock = nf2_esp_unlock, .lock_context = volume, .time_s = time_s,
     };
     return NF2_OK;
 }
@@ -124,6 +134,9 @@ int nf2_esp_mount_partition(struct nf2_esp *volume, const esp_partition_t *parti
         if (result == NF2_OK) {
             result = nf2_mount(&volume->fs, &volume->config, NF2_MOUNT_RDWR);
         }
+    }
+    if (result == NF2_OK && !reads && (flags & NF2_ESP_KEEP_TIMES) != 0) {
+        result = nf2_keep_times(&volume->fs);
     }
     return result;
 }

@@ -42,7 +42,8 @@ struct nf2_esp {
 enum nf2_esp_flags {
     NF2_ESP_FORMAT = 1,         /* formats a partition that nf2_mount finds BLANK; no other */
     NF2_ESP_FORMAT_FOREIGN = 2, /* formats one that holds something else (FOREIGN), too */
-    NF2_ESP_READ_ONLY = 4       /* mounts for reading, and never formats */
+    NF2_ESP_READ_ONLY = 4,      /* mounts for reading, and never formats */
+    NF2_ESP_KEEP_TIMES = 8      /* see nf2_keep_times; the clock is time() once it is set */
 };
 
 /*

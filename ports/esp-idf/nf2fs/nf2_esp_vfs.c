@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "esp_idf_version.h"
@@ -335,12 +336,31 @@ static int vfs_fcntl(void *context, int fd, int command, int argument)
 
 #ifdef CONFIG_VFS_SUPPORT_DIR
 
+#define TIME_BYTES 5u           /* of NF2_ATTR_TIME */
+#define TIME_BITS (8u * TIME_BYTES)
+
+/* Of modification; 0: it is not known. */
+static time_t time_of(nf2_t *fs, const char *path)
+{
+    uint8_t bytes[TIME_BYTES];
+    uint64_t seconds = 0;
+    if (nf2_getattr(fs, path, NF2_ATTR_TIME, bytes, TIME_BYTES) != (int32_t)TIME_BYTES) {
+        return 0;
+    }
+    for (uint32_t i = TIME_BYTES; i > 0; i--) {
+        seconds = seconds << 8 | bytes[i - 1u];
+    }
+    return (time_t)seconds;
+}
+
 static int vfs_stat(void *context, const char *path, struct stat *out)
 {
     struct nf2_stat stat;
-    int result = (int)posix(nf2_stat(enter(context), path, &stat));
+    nf2_t *fs = enter(context);
+    int result = (int)posix(nf2_stat(fs, path, &stat));
     if (result == 0) {
         fill_stat(context, out, stat.type, stat.size);
+        out->st_mtime = time_of(fs, path);
     }
     leave(context);
     return result;
@@ -441,14 +461,21 @@ static int vfs_truncate(void *context, const char *path, off_t size)
     return result;
 }
 
-/* There is no place for times on the volume. */
+/* There is no place for a time of access. */
 static int vfs_utime(void *context, const char *path, const struct utimbuf *times)
 {
-    struct nf2_stat stat;
-    (void)times;
-    int result = (int)posix(nf2_stat(enter(context), path, &stat));
+    int64_t seconds = times != NULL ? (int64_t)times->modtime : (int64_t)time(NULL);
+    uint8_t bytes[TIME_BYTES];
+    struct nf2_attr attribute = {.id = NF2_ATTR_TIME, .length = TIME_BYTES, .data = bytes};
+    if (seconds < 0 || seconds >> TIME_BITS != 0) {
+        return refuse(EINVAL);
+    }
+    for (uint32_t i = 0; i < TIME_BYTES; i++) {
+        bytes[i] = (uint8_t)(seconds >> (8u * i));
+    }
+    int result = (int)posix(nf2_setattr(enter(context), path, &attribute, 1));
     leave(context);
-    return result != 0 ? result : refuse(ENOTSUP);
+    return result;
 }
 
 /* ---- listings -------------------------------------------------------------------------------- */

@@ -17,6 +17,14 @@ PreserveOption = Annotated[bool, typer.Option("--preserve", "-p", help=(
 INCOMPLETE = 3      # exit code: something could not be copied
 LINES_MAX = 200
 
+DecompressOption = Annotated[
+    bool,
+    typer.Option(
+        "--decompress",
+        help="Files that put or pack has compressed come out as they were before; others as they are.",
+    ),
+]
+
 
 def report_skipped(plan: trees.Plan) -> None:
     for path, reason in plan.skipped:

@@ -5,20 +5,25 @@ from __future__ import annotations
 
 import sys
 
+from .. import trees
 from ..errors import ISDIR, NF2Error
 from ..images import open_image
-from ..volume import COPY_SIZE
+from ._copying import DecompressOption
 from .app import ChipOption, ImageArg, PathsArg, app
 
 
 @app.command()
-def cat(image: ImageArg, paths: PathsArg, chip: ChipOption = None) -> None:
+def cat(
+    image: ImageArg,
+    paths: PathsArg,
+    decompress: DecompressOption = False,
+    chip: ChipOption = None,
+) -> None:
     """Write files to standard output."""
     with open_image(image, chip, read_only=True) as volume:
         for path in paths:
             if volume.stat(path).is_dir():
                 raise NF2Error(ISDIR, "is a directory", path)
-            with volume.open(path, "rb", buffering=0) as file:
-                while piece := file.read(COPY_SIZE):
-                    sys.stdout.buffer.write(piece)
+            for piece in trees.file_pieces(volume, path, decompress):
+                sys.stdout.buffer.write(piece)
     sys.stdout.buffer.flush()

@@ -13,7 +13,7 @@ from ..errors import INVAL, NOTDIR, NF2Error
 from ..images import open_image
 from ..volume import Volume
 from . import _completing
-from ._copying import INCOMPLETE, LINES_MAX, PreserveOption, count_text, plan_json, report_skipped, report_unread
+from ._copying import INCOMPLETE, LINES_MAX, DecompressOption, PreserveOption, count_text, plan_json, report_skipped, report_unread
 from .app import ChipOption, ImageArg, JsonOption, app, note, print_json, progress, say
 
 
@@ -22,6 +22,7 @@ def get(
     image: ImageArg,
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A path on the volume.", autocompletion=_completing.paths)],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="A directory or file of the host.")],
+    decompress: DecompressOption = False,
     preserve: PreserveOption = False,
     chip: ChipOption = None,
     as_json: JsonOption = False,
@@ -44,6 +45,7 @@ def get(
         target = _place(volume, source, target)
         got = getting.plan(volume, source, target)
         plan = got.plan
+        plan.decompress = decompress
         with progress() as bars:
             task = bars.add_task("get", total=plan.bytes)
             try:

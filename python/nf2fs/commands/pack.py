@@ -14,7 +14,15 @@ from .. import files, native, pack_manifest, partition_tables, show
 from .. import pack as packing
 from ..errors import INVAL, NF2Error
 from ._copying import PreserveOption
-from ._packing import lines, rule, smallest_needs_chip
+from ._packing import (
+    ChunkOption,
+    CodecOption,
+    CompressOption,
+    compressing,
+    lines,
+    rule,
+    smallest_needs_chip,
+)
 from .app import JsonOption, app, note, print_json, say, size_option
 
 
@@ -51,6 +59,17 @@ def pack(
             "--free", metavar="SIZE", help="Leave this much for more file data: 65536, 64K, 2M."
         ),
     ] = "0",
+    read_only: Annotated[
+        bool,
+        typer.Option(
+            "--read-only",
+            help="Make an image for packed/nf2_packed.h: files that never change, without room for "
+            "more. It needs no chip, and is no volume.",
+        ),
+    ] = False,
+    compress: CompressOption = False,
+    codec: CodecOption = "lz4",
+    chunk: ChunkOption = "4096",
     layout: Annotated[
         Optional[str],
         typer.Option(
@@ -86,6 +105,9 @@ def pack(
     permissions only with --preserve. It is written as a whole or not at all. A manifest names the chip and one or more partitions, each
     with a directory, single files, the space to leave free, or raw bytes.
 
+    With --compress a device needs packed/nf2_chunks.h to read the files that were compressed: all
+    that became smaller. `nf2 unpack` reads a read-only image.
+
     With --layout the place and the size come from a partition table. The image of a directory is then that of the
     partition alone, to be written at the partition's offset, which the last line states. The erase block is
     that of the table, 4096 bytes where it says nothing; --chip names a chip with another one.
@@ -100,6 +122,11 @@ def pack(
                     'with a manifest, write size = "smallest" and free = ... there',
                     param_hint="--smallest" if smallest else "--free",
                 )
+            if read_only or compress:
+                raise typer.BadParameter(
+                    'with a manifest, write read-only = true and compress = "lz4" there',
+                    param_hint="--read-only" if read_only else "--compress",
+                )
             if partition is not None:
                 raise typer.BadParameter("a manifest names the partitions", param_hint="--partition")
             manifest = pack_manifest.read_manifest(source)
@@ -112,8 +139,14 @@ def pack(
                     raise typer.BadParameter("the table says how large it is", param_hint="--smallest")
                 place = partition_tables.find(partition_tables.read(layout), partition, layout)
                 chip = own_chip(place, chip, stack)
-            smallest_needs_chip(smallest, chip)
+            smallest_needs_chip(smallest and not read_only, chip)
+            if read_only and (left_free or preserve):
+                what = "--free" if left_free else "--preserve"
+                raise typer.BadParameter("a read-only image has no place for it", param_hint=what)
             manifest = pack_manifest.manifest_of(source, chip, smallest, left_free)
+            (only,) = manifest.partitions
+            only.read_only = read_only
+            only.compress, only.chunk = compressing(compress, codec, chunk)
         if layout is not None:
             manifest.made_of.add(layout)
         for part in manifest.partitions:

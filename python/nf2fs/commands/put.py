@@ -12,12 +12,13 @@ from typing import Annotated
 
 import typer
 
-from .. import interrupts, trees
+from .. import chunks, interrupts, trees
 from ..errors import INVAL, ISDIR, NOENT, NOTDIR, NF2Error
 from ..images import open_image
 from ..volume import COPY_SIZE, Volume
 from . import _completing
 from ._copying import INCOMPLETE, PreserveOption, count_text, missing, plan_json, report_skipped
+from ._packing import ChunkOption, CodecOption, CompressOption, compressing
 from .app import ChipOption, ImageArg, JsonOption, app, note, print_json, progress, say
 
 
@@ -28,6 +29,9 @@ def put(
     target: Annotated[str, typer.Argument(metavar="TARGET", help="A path on the volume.", autocompletion=_completing.paths)] = "/",
     follow_symlinks: Annotated[bool, typer.Option("--follow-symlinks", "-L", help=(
         "Copy what symbolic links lead to, in their places."))] = False,
+    compress: CompressOption = False,
+    codec: CodecOption = "lz4",
+    chunk: ChunkOption = "4096",
     preserve: PreserveOption = False,
     chip: ChipOption = None,
     as_json: JsonOption = False,
@@ -40,9 +44,15 @@ def put(
     modification, its permissions and its attributes; without it none of them.
     If the volume has no room for the new files the command says so before it changes anything.
 
+    With --compress the files that become smaller by it are compressed: packed/nf2_chunks.h reads them on
+    a device, nf2 get --decompress and nf2 cat --decompress on a host.
+
     Exit codes: 0 everything was copied; 1 error; 2 wrong usage; 3 something was skipped, and is listed.
     """
+    packing, chunk_size = compressing(compress, codec, chunk)
     if source == "-":
+        if compress:
+            raise typer.BadParameter("standard input cannot be compressed: put a file", param_hint="--compress")
         _put_input(image, target, chip, as_json)
         return
     if not os.path.exists(source):
@@ -51,6 +61,9 @@ def put(
         if not os.path.isdir(source) and (target.endswith("/") or volume.isdir(target)):
             target = posixpath.join(target, os.path.basename(source))
         plan = trees.plan_put(source, target, image, follow_symlinks)
+        if packing is not None:
+            found = chunks.codec_of(packing)
+            plan.packed = lambda data: chunks.smaller(data, found, chunk_size)
         trees.refuse_too_large(volume, plan)
         with progress() as bars:
             task = bars.add_task("put", total=plan.bytes)
@@ -66,10 +79,11 @@ def put(
                 raise
     interrupts.ignore()
     if as_json:
-        print_json({"image": image, "target": target} | plan_json(plan) | {"bytes": plan.bytes})
+        print_json({"image": image, "target": target} | plan_json(plan) | {"bytes": plan.bytes, "compressed": plan.compressed})
     else:
         report_skipped(plan)
-        say(f"{count_text(len(plan.files), plan.bytes)} put into {image}")
+        compressed = f", {plan.compressed} of them compressed" if compress else ""
+        say(f"{count_text(len(plan.files), plan.bytes)} put into {image}{compressed}")
     if any(reason != trees.IMAGE_ITSELF for _, reason in plan.skipped):
         raise typer.Exit(INCOMPLETE)
 
