@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What `layout.c` says, in its order. Sizes and offsets in bytes.
-const NAMES: [&str; 25] = [
+const NAMES: [&str; 27] = [
     "FS_SIZE",
     "FS_ALIGN",
     "FILE_SIZE",
@@ -19,6 +19,8 @@ const NAMES: [&str; 25] = [
     "CONFIG_WEAR_AGE",
     "CONFIG_CLOCK_CONTEXT",
     "CONFIG_TIME_S",
+    "ATTR_SIZE",
+    "ATTR_DATA",
     "STATFS_SIZE",
     "HEALTH_SIZE",
     "HEALTH_ERASES_TOTAL",

@@ -28,6 +28,7 @@ const char nf2_layout[] = {
     DIGITS(sizeof(struct nf2_config)), DIGITS(offsetof(struct nf2_config, wear_age)),
     DIGITS(offsetof(struct nf2_config, clock_context)),
     DIGITS(offsetof(struct nf2_config, time_s)),
+    DIGITS(sizeof(struct nf2_attr)), DIGITS(offsetof(struct nf2_attr, data)),
     DIGITS(sizeof(struct nf2_statfs)),
     DIGITS(sizeof(struct nf2_health)), DIGITS(offsetof(struct nf2_health, erases_total)),
     DIGITS(sizeof(struct nf2_stat)),

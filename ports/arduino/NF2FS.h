@@ -22,7 +22,8 @@
  *   - One File at a time may write a file: open() fails where another one writes it. An open file
  *     can be neither removed nor replaced.
  *   - A write is taken whole or not at all: where there is no room it returns 0.
- *   - There are no times: getLastWrite() returns 0.
+ *   - Changes set no time, so getLastWrite() returns 0. On the ESP32 it tells the time of a file
+ *     that came with an image and was not changed since.
  */
 #ifndef NF2FS_ARDUINO_H
 #define NF2FS_ARDUINO_H

@@ -10,9 +10,9 @@
  * at all; what was written is durable after nf2p_fsync or nf2p_close, or at once with O_SYNC; after
  * ENOSPC both fail with ENOSPC, too, and the file keeps its old content, until a later write
  * succeeds, also one of 0 bytes (see nf2_write); nf2p_discard gives up what was not synced. There
- * are no links, owners and times. Needs errno.h, fcntl.h and sys/stat.h (newlib, picolibc, a host's
- * library). errno is the C library's: with newlib under FreeRTOS set configUSE_NEWLIB_REENTRANT to
- * 1 and each task has its own.
+ * are no links, owners and times (nf2_getattr and nf2_setattr have those). Needs errno.h, fcntl.h
+ * and sys/stat.h (newlib, picolibc, a host's library). errno is the C library's: with newlib under
+ * FreeRTOS set configUSE_NEWLIB_REENTRANT to 1 and each task has its own.
  */
 #ifndef NF2_POSIX_H
 #define NF2_POSIX_H

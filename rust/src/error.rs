@@ -31,7 +31,7 @@ pub enum Error {
     /// An argument is wrong: a path with a NUL in it, a directory moved into itself, a volume that
     /// is not aligned to blocks.
     InvalidInput,
-    /// The file would pass 2 GiB - 1.
+    /// The file would pass 2 GiB - 1, or its attributes would pass 255 bytes.
     FileTooLarge,
     /// There is no space, after all garbage was reclaimed.
     NoSpace,
@@ -42,8 +42,8 @@ pub enum Error {
     NameTooLong,
     /// The directory has entries.
     DirectoryNotEmpty,
-    /// There is no volume: its first 256 bytes are `0xFF` (nothing else was looked at), or a format
-    /// was cut.
+    /// There is no volume: its range reads as erased, where it was looked at (see
+    /// [the crate](crate#formatting-the-first-time)), or a format was cut.
     Blank,
     /// The chip holds something else.
     Foreign,

@@ -96,7 +96,7 @@ impl File<'_> {
     }
 
     /// Writes all of `data` in one call of the core, so that a refusal leaves nothing of it.
-    pub(crate) fn write_once(&mut self, data: &[u8]) -> Result<(), Error> {
+    fn write_once(&mut self, data: &[u8]) -> Result<(), Error> {
         let length = u32::try_from(data.len()).map_err(|_| Error::FileTooLarge)?;
         self.call(|fs, file| unsafe { sys::nf2_write(fs, file, data.as_ptr().cast(), length) })
             .map(drop)

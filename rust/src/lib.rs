@@ -44,9 +44,10 @@
 //!
 //! # Formatting the first time
 //!
-//! [`Error::Blank`] says that the first 256 bytes of the volume's range are `0xFF`; nothing behind
-//! them was looked at. A chip that is not ready yet may also read as `0xFF`. So format because of
-//! `Blank` only where that may not destroy anything: in production, or after a second look.
+//! [`Error::Blank`] says that there is no volume, and that the first 256 bytes are `0xFF` in the
+//! first block of its range and in each block from the ninth on. A chip that is not ready yet may
+//! also read as `0xFF`. So format because of `Blank` only where that may not destroy anything: in
+//! production, or after a second look.
 //!
 //! ```
 //! # use nf2fs::{ram::RamFlash, Error, Storage, Volume};
@@ -78,6 +79,7 @@
 #[cfg(feature = "std")]
 extern crate std;
 
+mod attribute;
 mod dir;
 mod error;
 mod file;
@@ -90,6 +92,7 @@ mod storage;
 mod sys;
 mod volume;
 
+pub use attribute::Attribute;
 pub use dir::{DirEntry, ReadDir};
 pub use embedded_io;
 pub use embedded_storage;

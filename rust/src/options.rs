@@ -46,6 +46,10 @@ pub struct Options {
     ///
     /// [`Volume::maintain`]: crate::Volume::maintain
     pub clock: Option<fn() -> u32>,
+    /// Seconds since 1970-01-01 UTC, 0 while they are not known: for [`Volume::keep_times`].
+    ///
+    /// [`Volume::keep_times`]: crate::Volume::keep_times
+    pub time: Option<fn() -> u64>,
 }
 
 impl Options {
@@ -63,6 +67,7 @@ impl Options {
             wear_age: 0,
             wear_spread: 0,
             clock: None,
+            time: None,
         }
     }
 }

@@ -24,6 +24,7 @@ pub(crate) struct Core {
     pub flash: sys::Flash,
     pub config: sys::Config,
     pub clock: Option<fn() -> u32>,
+    pub time: Option<fn() -> u64>,
     pub busy: Cell<bool>,
 }
 
@@ -121,6 +122,7 @@ impl<F: NorFlash, const FILES: usize, const PAGE: usize, const BUFFER: usize>
                 flash: no_flash(),
                 config: no_config(),
                 clock: None,
+                time: None,
                 busy: Cell::new(false),
             },
             driver: Driver { flash, is_bad_block: no_bad_block::<F>, error: None },
@@ -230,6 +232,7 @@ impl<F: NorFlash, const FILES: usize, const PAGE: usize, const BUFFER: usize>
             (*core).fs = MaybeUninit::zeroed();
             (*core).busy = Cell::new(false);
             (*core).clock = options.clock;
+            (*core).time = options.time;
             (*core).flash = sys::Flash { context: addr_of_mut!((*this).driver).cast(), ..geometry };
             (*core).config = sys::Config {
                 flash: addr_of!((*core).flash),
@@ -241,6 +244,7 @@ impl<F: NorFlash, const FILES: usize, const PAGE: usize, const BUFFER: usize>
                 wear_spread: options.wear_spread,
                 now_us: options.clock.map(|_| now_us as unsafe extern "C" fn(*mut c_void) -> u32),
                 clock_context: core.cast(),
+                time_s: options.time.map(|_| time_s as unsafe extern "C" fn(*mut c_void) -> u64),
                 ..no_config()
             };
             Ok(core)
@@ -291,6 +295,12 @@ fn no_bad_block<F: NorFlash>(_: &F::Error) -> bool {
 /// `context` is the `Core` of a mounted volume.
 unsafe extern "C" fn now_us(context: *mut c_void) -> u32 {
     unsafe { (*context.cast::<Core>()).clock }.map_or(0, |clock| clock())
+}
+
+/// # Safety
+/// `context` is the `Core` of a mounted volume.
+unsafe extern "C" fn time_s(context: *mut c_void) -> u64 {
+    unsafe { (*context.cast::<Core>()).time }.map_or(0, |time| time())
 }
 
 const fn no_flash() -> sys::Flash {

@@ -75,6 +75,13 @@ pub struct Config {
 }
 
 #[repr(C)]
+pub struct Attr {
+    pub id: u8,
+    pub length: u8,
+    pub data: *const c_void,
+}
+
+#[repr(C)]
 #[derive(Default)]
 pub struct Statfs {
     pub block_size: u32,
@@ -130,6 +137,8 @@ const _: () = {
     assert!(offset_of!(Config, wear_age) == layout::CONFIG_WEAR_AGE);
     assert!(offset_of!(Config, clock_context) == layout::CONFIG_CLOCK_CONTEXT);
     assert!(offset_of!(Config, time_s) == layout::CONFIG_TIME_S);
+    assert!(size_of::<Attr>() == layout::ATTR_SIZE);
+    assert!(offset_of!(Attr, data) == layout::ATTR_DATA);
     assert!(size_of::<Statfs>() == layout::STATFS_SIZE);
     assert!(size_of::<Health>() == layout::HEALTH_SIZE);
     assert!(offset_of!(Health, erases_total) == layout::HEALTH_ERASES_TOTAL);
@@ -196,4 +205,27 @@ extern "C" {
     pub fn nf2_truncate(fs: *mut layout::Fs, file: *mut layout::File, size: u32) -> c_int;
     pub fn nf2_preallocate(fs: *mut layout::Fs, file: *mut layout::File, size: u32) -> c_int;
     pub fn nf2_sync(fs: *mut layout::Fs, file: *mut layout::File) -> c_int;
+
+    pub fn nf2_save(
+        fs: *mut layout::Fs,
+        path: *const c_char,
+        data: *const c_void,
+        length: u32,
+    ) -> c_int;
+    pub fn nf2_load(fs: *mut layout::Fs, path: *const c_char, data: *mut c_void, room: u32) -> i32;
+
+    pub fn nf2_getattr(
+        fs: *mut layout::Fs,
+        path: *const c_char,
+        id: u8,
+        data: *mut c_void,
+        room: u32,
+    ) -> i32;
+    pub fn nf2_setattr(
+        fs: *mut layout::Fs,
+        path: *const c_char,
+        attributes: *const Attr,
+        count: u32,
+    ) -> c_int;
+    pub fn nf2_keep_times(fs: *mut layout::Fs) -> c_int;
 }

@@ -149,7 +149,7 @@ impl<'s> Volume<'s> {
         Ok(Entered { busy, fs })
     }
 
-    fn with_path<R>(
+    pub(crate) fn with_path<R>(
         &self,
         path: &(impl Path + ?Sized),
         call: impl FnOnce(*mut layout::Fs, *const core::ffi::c_char) -> Result<R, Error>,
@@ -224,41 +224,37 @@ impl<'s> Volume<'s> {
             .ok_or(Error::TooManyFiles)
     }
 
-    /// Reads a whole file into `buffer`, and returns what was read. It is an error
-    /// ([`Error::BufferTooSmall`]) if the file does not fit.
+    /// Reads a whole file into `buffer`, and returns what was read, as it was last synced. It is an
+    /// error ([`Error::BufferTooSmall`]) if the file does not fit. It needs no handle.
     pub fn read<'b>(
         &self,
         path: &(impl Path + ?Sized),
         buffer: &'b mut [u8],
     ) -> Result<&'b mut [u8], Error> {
-        let mut file = self.open(path)?;
-        let length = file.len()? as usize;
-        if length > buffer.len() {
-            return Err(Error::BufferTooSmall);
-        }
-        let mut read = 0;
-        while read < length {
-            match embedded_io::Read::read(&mut file, &mut buffer[read..length])? {
-                0 => break,
-                more => read += more,
+        let room = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
+        let data = buffer.as_mut_ptr().cast();
+        // SAFETY: the core fills at most `room` bytes.
+        let length = self.with_path(path, |fs, path| {
+            match check(unsafe { sys::nf2_load(fs, path, data, room) }) {
+                Err(Error::FileTooLarge) => Err(Error::BufferTooSmall),
+                other => other,
             }
-        }
-        Ok(&mut buffer[..read])
+        })?;
+        Ok(&mut buffer[..length as usize])
     }
 
     /// Makes `data` the content of a file, which is created if it is not there: durable when it
-    /// returns, and all or nothing when the power fails. After [`Error::NoSpace`] the old content is
-    /// there; a file that was not there before is not there, or empty.
+    /// returns, and all or nothing when the power fails. After an error other than [`Error::Io`] the
+    /// file is as it was. It needs no handle; a file that is open for writing is [`Error::Busy`].
+    ///
+    /// The driver gets `data` as it is: it cannot program from memory that is read through the chip
+    /// itself, such as a constant in a program that runs from there.
     pub fn write(&self, path: &(impl Path + ?Sized), data: &[u8]) -> Result<(), Error> {
-        // A handle that syncs each write gives up the truncation with a write that is refused.
-        let mut file = self.open_with(
-            path,
-            OpenOptions::new().write(true).create(true).truncate(true).sync(true),
-        )?;
-        if !data.is_empty() {
-            file.write_once(data)?;
-        }
-        file.close()
+        let length = u32::try_from(data.len()).map_err(|_| Error::FileTooLarge)?;
+        // SAFETY: the core reads `length` bytes; `data` is no buffer of the volume.
+        self.with_path(path, |fs, path| {
+            check(unsafe { sys::nf2_save(fs, path, data.as_ptr().cast(), length) }).map(drop)
+        })
     }
 
     /// Size and type of what a name leads to.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use embedded_io::{Read, Seek, SeekFrom, Write};
 use nf2fs::embedded_storage::nor_flash::{ErrorType, NorFlash, NorFlashErrorKind, ReadNorFlash};
 use nf2fs::ram::RamFlash;
-use nf2fs::{Error, FileType, OpenOptions, Options, Storage, Volume};
+use nf2fs::{Attribute, Error, FileType, OpenOptions, Options, Storage, Volume};
 
 const CHIP: usize = 512 * 1024;
 
@@ -232,9 +232,10 @@ fn a_refused_write_keeps_the_old_content() {
     assert_eq!(volume.write("settings", &too_much), Err(Error::NoSpace));
     assert_eq!(volume.read("settings", &mut [0; 8]).unwrap(), b"old");
     assert_eq!(volume.write("new", &too_much), Err(Error::NoSpace));
-    if volume.exists("new").unwrap() {
-        assert_eq!(volume.metadata("new").unwrap().len, 0);
-    }
+    assert!(!volume.exists("new").unwrap());
+    let file = volume.open_with("settings", OpenOptions::new().append(true)).unwrap();
+    assert_eq!(volume.write("settings", b"new"), Err(Error::Busy));
+    file.close().unwrap();
     volume.unmount().unwrap();
     let volume = storage.mount().unwrap();
     assert_eq!(volume.read("settings", &mut [0; 8]).unwrap(), b"old");
@@ -259,6 +260,44 @@ fn what_is_discarded_was_never_written() {
         file.discard().unwrap();
     }
     assert_eq!(volume.metadata("new").map(|m| m.len), Err(Error::NotFound));
+}
+
+#[test]
+fn attributes_and_times() {
+    const USER: u8 = Attribute::USER;
+    let mut storage = storage();
+    storage.set_options(Options { time: Some(|| 0x12_3456_789A), ..Options::new() });
+    let volume = storage.mount().unwrap();
+    volume.write("f", b"content").unwrap();
+    assert_eq!(volume.attribute("f", USER, &mut [0; 8]).unwrap_err(), Error::NotFound);
+    let two = [Attribute::new(USER, b"v1.2").unwrap(), Attribute::new(USER + 1, b"").unwrap()];
+    volume.set_attributes("f", &two).unwrap();
+    volume.rename("f", "g").unwrap();
+    assert_eq!(volume.attribute("g", USER, &mut [0; 8]).unwrap(), b"v1.2");
+    assert_eq!(volume.attribute("g", USER + 1, &mut []).unwrap(), b"");
+    assert_eq!(volume.attribute("g", USER, &mut [0; 3]).unwrap_err(), Error::BufferTooSmall);
+    volume.set_attributes("g", &[Attribute::remove(USER + 1)]).unwrap();
+    assert_eq!(volume.attribute("g", USER + 1, &mut []).unwrap_err(), Error::NotFound);
+    assert_eq!(volume.attribute("/", USER, &mut []).unwrap_err(), Error::InvalidInput);
+    let long = [7; 250];
+    let one = [Attribute::new(USER + 1, &long).unwrap()];
+    assert_eq!(volume.set_attributes("g", &one), Err(Error::FileTooLarge));
+    assert_eq!(Attribute::new(USER, &[0; 256]).map(drop).unwrap_err(), Error::FileTooLarge);
+    assert_eq!(volume.set_attributes("g", &[Attribute::remove(0xFF)]), Err(Error::InvalidInput));
+    assert_eq!(volume.read("g", &mut [0; 8]).unwrap(), b"content");
+
+    assert_eq!(volume.modified("g").unwrap(), None);
+    assert_eq!(volume.modified("none"), Err(Error::NotFound));
+    volume.keep_times().unwrap();
+    volume.write("g", b"newer").unwrap();
+    volume.unmount().unwrap();
+    storage.set_options(Options::new());
+    let volume = storage.mount().unwrap();
+    assert_eq!(volume.modified("g").unwrap(), Some(0x12_3456_789A));
+    assert_eq!(volume.attribute("g", USER, &mut [0; 8]).unwrap(), b"v1.2");
+    assert_eq!(volume.keep_times(), Err(Error::InvalidInput), "there is no clock");
+    volume.write("g", b"by a program that keeps no times").unwrap();
+    assert_eq!(volume.modified("g").unwrap(), None);
 }
 
 #[test]

@@ -277,6 +277,8 @@ TEST(partitions)
     mount_at(0x11000, 0);
 }
 
+#define SUPER_BLOCKS (3u * 4096u)   /* bytes: without them it is no volume any more */
+
 /* What is formatted, by what is there and by the flags. */
 TEST(formats)
 {
@@ -301,8 +303,8 @@ TEST(formats)
         CHECK_EQ(changes() == 0, cases[i].result != NF2_OK);
         if (cases[i].result == NF2_OK) {
             CHECK_EQ(nf2_esp_unmount(&volume), NF2_OK);
-            /* A damaged volume, of which the super blocks are there, is left as it is, whatever the flags. */
-            memset(vflash_memory(chip) + partitions[0].address + 3 * 4096, 0, 488000);
+            /* A damaged volume is left as it is, whatever the flags. */
+            memset(vflash_memory(chip) + partitions[0].address + SUPER_BLOCKS, 0, 488000);
             vflash_counts_reset(chip);
             CHECK_EQ(nf2_esp_mount(&volume, "storage", NF2_ESP_FORMAT | NF2_ESP_FORMAT_FOREIGN),
                      NF2_ERR_CORRUPT);
