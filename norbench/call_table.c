@@ -63,18 +63,21 @@ static const char leaves[] = "reads all of the tree";
 #define READS_ONLY(...) ALL_FILLS(READS(__VA_ARGS__))
 
 const struct bound call_table[CALL_KINDS][FILL_CLASSES] = {
-    /* The super blocks are read, and the first nodes and anchors programmed. */
-    /* The front of each block is looked at where no super block names a volume, and again for the new volume's id. */
-    [CALL_FORMAT] = ALL_FILLS(READS(NODE = 6, VOLUME = 2), PROGRAMS(ONE = 8), ERASES(VOLUME = 1)),
+    /*
+     * Three super blocks are read three times: twice where they are blank, and at the end. Each anchor
+     * is looked at: N. The front of each block is looked at where no super block names a volume, and again
+     * for the new volume's id. The first nodes and anchors are programmed.
+     */
+    [CALL_FORMAT] = ALL_FILLS(READS(NODE = 10, VOLUME = 2), PROGRAMS(ONE = 8), ERASES(VOLUME = 1)),
     /* The super blocks, two blocks of the log twice, the root; each page twice, for its records. */
     [CALL_MOUNT] = READS_ONLY(NODE = 24),
     [CALL_MOUNT_CUT] = READS_ONLY(NODE = 24),
     /*
-     * Of a session behind a cut that changed nothing: the log is looked through once more, and two super
-     * blocks for their ends; a turn takes along what waits in the log. Each page twice, for its records.
+     * Of a session behind a cut that changed nothing: the log is looked through once more, and a turn takes
+     * along what waits in it; each page twice, for its records. Anchors are looked at: N.
      * Programs: an anchor that is owed, a turn (2) with its anchor, and a last CHECKPOINT (2).
      */
-    [CALL_UNMOUNT] = ALL_FILLS(READS(NODE = 8), PROGRAMS(ONE = 6), ERASES(ONE = 2),
+    [CALL_UNMOUNT] = ALL_FILLS(READS(NODE = 5), PROGRAMS(ONE = 6), ERASES(ONE = 2),
                                ERASES_AHEAD(ONE = 2)),
     [CALL_HEALTH] = READS_ONLY(WEAR_WAY = 2),
     [CALL_MAINTAIN] = ALL_FILLS(READS(BUDGET = 1), PROGRAMS(BUDGET = 1), ERASES(BUDGET = 1),

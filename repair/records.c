@@ -14,13 +14,11 @@ static const char *const names[LOG_KINDS][8] = {
 };
 
 /* What a log is shows in its first record, also where the block is no longer in use. */
-static bool kind_of(uint32_t block, const struct rep_record *first, enum log_kind *kind)
+static bool kind_of(const struct rep_record *first, enum log_kind *kind)
 {
     const uint8_t *p = first->payload;
 
-    if (block < NF2_SUPER_BLOCKS) {
-        *kind = SUPER_LOG;
-    } else if (first->type == NF2_ROOT_CHECKPOINT && first->length == NF2_STATE_BYTES) {
+    if (first->type == NF2_ROOT_CHECKPOINT && first->length == NF2_STATE_BYTES) {
         *kind = ROOT_LOG;
     } else if (first->type == NF2_NODE_HEAD && first->length == NF2_NODE_HEAD_BYTES &&
                p[0] == 'N') {
@@ -41,7 +39,7 @@ static const char *anchor_text(struct repair *r, const struct rep_record *record
     return record->length < NF2_ANCHOR_BYTES ? "" :
         rep_text(r, "number %u of volume %08x; the root log is in block %u",
                  rep_get32(p + NF2_ANCHOR_SEQUENCE), rep_get32(p + NF2_ANCHOR_VOLUME),
-                 rep_get32(p + NF2_ANCHOR_HEAD));
+                 rep_get16(p + NF2_ANCHOR_HEAD));
 }
 
 static const char *checkpoint_text(struct repair *r, const struct rep_record *record)
@@ -55,7 +53,26 @@ static const char *checkpoint_text(struct repair *r, const struct rep_record *re
                  rep_get16(p + NF2_STATE_NEXT), rep_get32(p + NF2_STATE_ERASES));
 }
 
-/* What the first byte of a body says. A name that is cut has the rest of it in front. */
+/* What the first byte of a content says. */
+static const char *content_text(struct repair *r, const uint8_t *p, uint32_t length)
+{
+    switch (p[0]) {
+    case NF2_BODY_DIR: return "directory";
+    case NF2_BODY_INLINE: return rep_text(r, "file of %u bytes, in the record", length - 1);
+    case NF2_BODY_LIST: return "file in pieces";
+    case NF2_BODY_MAP: return "file with a map of its own";
+    case NF2_BODY_CHILD:
+        return length < 4 ? "node" : rep_text(r, "node in block %u", rep_get24(p + 1));
+    case NF2_PIECE_DATA:
+        return length < 4 ? "data" : rep_text(r, "data in block %u", rep_get24(p + 1));
+    case NF2_PIECE_FRAMES:
+        return length < 4 ? "frames" : rep_text(r, "frames in block %u", rep_get24(p + 1));
+    case NF2_PIECE_ZEROS: return "zeros";
+    default: return "of no known form";
+    }
+}
+
+/* A name that is cut has the rest of it in front of the content, then come attributes. */
 static const char *body_text(struct repair *r, const struct rep_key *key, const uint8_t *p,
                              uint32_t length)
 {
@@ -71,21 +88,12 @@ static const char *body_text(struct repair *r, const struct rep_key *key, const 
     }
     p += skip;
     length -= skip;
-    switch (p[0]) {
-    case NF2_BODY_DIR: return "directory";
-    case NF2_BODY_INLINE: return rep_text(r, "file of %u bytes, in the record", length - 1);
-    case NF2_BODY_LIST: return "file in pieces";
-    case NF2_BODY_MAP: return "file with a map of its own";
-    case NF2_BODY_FIELDS: return "file or directory with fields";
-    case NF2_BODY_CHILD:
-        return length < 4 ? "node" : rep_text(r, "node in block %u", rep_get24(p + 1));
-    case NF2_PIECE_DATA:
-        return length < 4 ? "data" : rep_text(r, "data in block %u", rep_get24(p + 1));
-    case NF2_PIECE_FRAMES:
-        return length < 4 ? "frames" : rep_text(r, "frames in block %u", rep_get24(p + 1));
-    case NF2_PIECE_ZEROS: return "zeros";
-    default: return "of no known form";
+    if (p[0] == NF2_BODY_FIELDS && length > 2 && length - 2 > p[1]) {
+        uint32_t fields = 2u + p[1];
+        return rep_text(r, "%s, with attributes",
+                        content_text(r, p + fields, length - fields));
     }
+    return content_text(r, p, length);
 }
 
 static const char *node_text(struct repair *r, const struct rep_record *record)
@@ -129,24 +137,43 @@ static const char *text_of(struct repair *r, enum log_kind kind, const struct re
            rep_text(r, "%u bytes", record->length);
 }
 
+static void show(struct repair *r, enum log_kind kind, const struct rep_record *record)
+{
+    const char *name = names[kind][record->type];
+
+    REP_ADD(r, &r->shown, (struct repair_record){
+        .at = record->at, .end = record->end, .session = record->epoch & 0xFFFu,
+        .mended = record->mended, .more = record->more,
+        .name = name != NULL ? name : "unknown",
+        .text = name != NULL ? text_of(r, kind, record) : ""});
+}
+
+/* A super block is no log: it has slots, each with an epoch and a record. */
+static void show_slots(struct repair *r, uint32_t block)
+{
+    struct rep_record record;
+
+    for (uint32_t at = 0; at < r->log_bytes; at += NF2_SLOT_BYTES) {
+        uint16_t epoch = rep_get16(rep_at(r, block, at));
+        if (rep_record_at(r, block, at + NF2_PAGE_HEAD, epoch, &record) == REP_RECORD) {
+            show(r, SUPER_LOG, &record);
+        }
+    }
+}
+
 unsigned repair_records(struct repair *r, uint32_t block)
 {
-    const struct rep_log *log = block < r->blocks ? rep_log_read(r, block, true) : NULL;
     enum log_kind kind;
 
     r->shown.count = 0;
-    if (log == NULL || log->records.count == 0 ||
-        !kind_of(block, &log->records.list[0], &kind)) {
-        return 0;
-    }
-    for (size_t i = 0; i < log->records.count; i++) {
-        const struct rep_record *record = &log->records.list[i];
-        const char *name = names[kind][record->type];
-        REP_ADD(r, &r->shown, (struct repair_record){
-            .at = record->at, .end = record->end, .session = record->epoch & 0xFFFu,
-            .mended = record->mended, .more = record->more,
-            .name = name != NULL ? name : "unknown",
-            .text = name != NULL ? text_of(r, kind, record) : ""});
+    if (block < NF2_SUPER_BLOCKS) {
+        show_slots(r, block);
+    } else if (block < r->blocks) {
+        const struct rep_log *log = rep_log_read(r, block, true);
+        bool known = log->records.count > 0 && kind_of(&log->records.list[0], &kind);
+        for (size_t i = 0; known && i < log->records.count; i++) {
+            show(r, kind, &log->records.list[i]);
+        }
     }
     return (unsigned)r->shown.count;
 }

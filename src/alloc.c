@@ -19,7 +19,7 @@ int nf2_alloc_erase(nf2_t *fs, uint32_t block, uint32_t count)
     }
     nf2_space_erased(fs, block, count);
     if (result == NF2_FAILED_BLOCK) {
-        nf2_journal_bad(fs, block);
+        nf2_space_bad(fs, block);
     }
     return result == NF2_OK ? (int)count : result;
 }
@@ -118,7 +118,7 @@ static bool claim_other(nf2_t *fs, enum nf2_writer_kind who)
 
 bool nf2_alloc_holes_first(const nf2_t *fs)
 {
-    bool few = fs->space.free <= nf2_space_spare(fs) + nf2_region_blocks(fs);
+    bool few = fs->space.free <= nf2_space_spare(fs);
 
     return few && (fs->space.hand_count > 0 || nf2_holes_left(fs) > 0);
 }
@@ -361,7 +361,7 @@ int nf2_run_program(nf2_t *fs, struct nf2_run *run, const void *data, uint32_t l
 
     nf2_run_advance(fs, run, result == NF2_OK ? run->within + nf2_align_unit(fs, length) : bytes);
     if (result == NF2_FAILED_BLOCK) {
-        nf2_journal_bad(fs, block);
+        nf2_space_bad(fs, block);
     }
     return result;
 }

@@ -10,7 +10,7 @@ int nf2_bad_record(nf2_t *fs)
         uint32_t block = fs->root.bad[0];
         nf2_op_put_system(&op, NF2_KEY_BAD, block);
         NF2_TRY(nf2_change_one(fs, &op));
-        nf2_journal_bad_done(fs, block);
+        nf2_space_bad_done(fs, block);
     }
     return NF2_OK;
 }

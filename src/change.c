@@ -220,7 +220,7 @@ static int write_part(nf2_t *fs, struct rewrite *rewrite, int part)
         rewrite->block = (uint16_t)block;
         result = fill(fs, rewrite, part);
         if (result == NF2_FAILED_BLOCK) {
-            nf2_journal_bad(fs, rewrite->block);
+            nf2_space_bad(fs, rewrite->block);
         }
     }
     return result;
@@ -325,7 +325,7 @@ static NF2_APART int append(nf2_t *fs, struct rewrite *rewrite)
         failed = result == NF2_NODE_HALF ? MAY_COUNT : 0;
     }
     if (result == NF2_FAILED_BLOCK) {
-        nf2_journal_bad(fs, view->block);
+        nf2_space_bad(fs, view->block);
         failed = fs->group_at != 0 ? IS_BAD : MAY_COUNT; /* a GROUP that waits makes it anew */
     }
     if (failed == 0) {

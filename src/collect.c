@@ -74,6 +74,7 @@ static int begin_walk(nf2_t *fs)
 {
     struct nf2_walk *walk = &fs->walk;
     struct nf2_choice choice = {0, 0, 0, 0};
+    uint32_t rests = 0;
 
     nf2_holes_forget(&fs->space.marked);
     if (walk->need <= NF2_NEED_NONE) { /* their regions may be emptied: the walk finds them */
@@ -82,6 +83,7 @@ static int begin_walk(nf2_t *fs)
     NF2_TRY(nf2_walk_pin(fs)); /* what could not be emptied is not chosen */
     if (walk->counted && fs->group_busy == NF2_GROUP_NONE) {
         NF2_TRY(nf2_wear_look(fs, &choice));
+        rests = choice.moves;
         nf2_victims_choose(fs, true, &choice);
     }
     nf2_freed_purge(fs);
@@ -95,7 +97,8 @@ static int begin_walk(nf2_t *fs)
     walk->to_move = choice.moves * nf2_block_pages(fs);
     walk->disturbed = false;
     nf2_live_clear(fs);
-    fs->space.resting = NF2_NO_REGION;
+    /* what moves beside it would come back from there soon, and wear that the more */
+    fs->space.resting = rests * 2 > choice.moves ? NF2_NO_REGION : NF2_ALL_LEVEL;
     nf2_walk_begin(fs);
     walk->work = work_left(fs);
     walk->slack = slack(fs);

@@ -108,7 +108,7 @@ static NF2_APART int append_frame(nf2_t *fs, nf2_file_t *file)
     uint32_t block = file->frames_block;
     file->frames_block = 0;
     if (result == NF2_FAILED_BLOCK) {
-        nf2_journal_bad(fs, block);
+        nf2_space_bad(fs, block);
         return 0;
     }
     return result;

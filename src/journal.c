@@ -370,40 +370,6 @@ int nf2_journal_read(nf2_t *fs)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-void nf2_journal_bad(nf2_t *fs, uint32_t block)
-{
-    uint32_t region = nf2_region_of(fs, block);
-
-    NF2_ASSERT(block < fs->blocks);
-    nf2_region_set(fs, region, NF2_REGION_USED);
-    nf2_space_pin(fs, block, 1);
-    if (nf2_space_bad_listed(fs, block) || NF2_BROKEN(NF2_FAULT_BAD)) {
-        return;
-    }
-    /*
-     * Too many in one call: the last one is found anew when it fails again. The first ones stay:
-     * the leaf that a GROUP waits for may be among them.
-     */
-    if (fs->bads == NF2_BAD_MAX) {
-        fs->bads--;
-    }
-    fs->root.bad[fs->bads++] = (uint16_t)block;
-}
-
-void nf2_journal_bad_done(nf2_t *fs, uint32_t block)
-{
-    unsigned kept = 0;
-
-    NF2_ASSERT(fs->bads <= NF2_BAD_MAX);
-    /* more that failed meanwhile may have taken its place */
-    for (unsigned i = 0; i < fs->bads; i++) {
-        if (fs->root.bad[i] != block) {
-            fs->root.bad[kept++] = fs->root.bad[i];
-        }
-    }
-    fs->bads = (uint8_t)kept;
-}
-
 /* A block of a claim on record, or a hole that is erased: its region is in use on record. */
 static NF2_APART bool recorded_next(nf2_t *fs, uint32_t *block)
 {
@@ -510,10 +476,11 @@ static NF2_APART int turn(nf2_t *fs)
             result = write_state(fs, block);
         }
         if (result == NF2_OK) {
+            fs->anchor_due |= fs->in_doubt; /* one of this number may have been cut unseen */
             fs->in_doubt = false;
             result = NF2_BROKEN(NF2_FAULT_TURN) && fs->mounted ? NF2_OK : nf2_super_write(fs);
         } else if (result == NF2_FAILED_BLOCK) {
-            nf2_journal_bad(fs, block);
+            nf2_space_bad(fs, block);
             result = pass_over(fs, &end);
         }
     }
@@ -553,7 +520,7 @@ int nf2_journal_end(nf2_t *fs, struct nf2_writer *writer)
         fs->root_end = (uint16_t)(result == NF2_OK ? writer->position : nf2_log_bytes(fs));
     }
     if (result == NF2_FAILED_BLOCK) {
-        nf2_journal_bad(fs, writer->block);
+        nf2_space_bad(fs, writer->block);
     }
     return result;
 }

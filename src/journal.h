@@ -40,12 +40,6 @@ int nf2_journal_end(nf2_t *fs, struct nf2_writer *writer);
 /* A new id, never used before. */
 int nf2_journal_id(nf2_t *fs, uint32_t *id);
 
-/* Notes a bad block: never used again. It goes on record with the next CHECKPOINT. */
-void nf2_journal_bad(nf2_t *fs, uint32_t block);
-
-/* It is on record elsewhere, the list need not hold it. */
-void nf2_journal_bad_done(nf2_t *fs, uint32_t block);
-
 /* So many blocks may turn out to be bad, one after the other, until something gives up. */
 static inline uint32_t nf2_journal_tries(const nf2_t *fs)
 {

@@ -41,7 +41,7 @@ static void put_in_buffer(nf2_file_t *file, const uint8_t *data, uint32_t at, ui
 }
 
 /* All of the content goes to the chip, from where it lies in memory. */
-static NF2_APART int put_data(nf2_t *fs, nf2_file_t *file, const uint8_t *data, uint32_t length)
+static NF2_APART int program_all(nf2_t *fs, nf2_file_t *file, const uint8_t *data, uint32_t length)
 {
     for (uint32_t at = 0; at < length; at = file->size) {
         put_in_buffer(file, data + at, at, nf2_min(length - at, 0x8000u));
@@ -97,7 +97,7 @@ static int replace_whole(nf2_t *fs, nf2_file_t *file, const char *path,
     file->created = is_new && !long_name;
     NF2_TRY(nf2_data_prepare(fs, file, 0, saved->length));
     if (long_name || saved->length > NF2_LOG_PAGE) {
-        NF2_TRY(put_data(fs, file, saved->data, saved->length));
+        NF2_TRY(program_all(fs, file, saved->data, saved->length));
     } else {                    /* that may fit in the entry */
         put_in_buffer(file, saved->data, 0, saved->length);
     }

@@ -292,6 +292,8 @@ void nf2_space_changed(nf2_t *fs)
     fs->walk.vain = 0;
 }
 
+/* ---- bad blocks ------------------------------------------------------------------------------ */
+
 bool nf2_space_bad_listed(const nf2_t *fs, uint32_t block)
 {
     unsigned i = 0;
@@ -300,6 +302,40 @@ bool nf2_space_bad_listed(const nf2_t *fs, uint32_t block)
         i++;
     }
     return i < fs->bads;
+}
+
+void nf2_space_bad(nf2_t *fs, uint32_t block)
+{
+    uint32_t region = nf2_region_of(fs, block);
+
+    NF2_ASSERT(block < fs->blocks);
+    nf2_region_set(fs, region, NF2_REGION_USED);
+    nf2_space_pin(fs, block, 1);
+    if (nf2_space_bad_listed(fs, block) || NF2_BROKEN(NF2_FAULT_BAD)) {
+        return;
+    }
+    /*
+     * Too many in one call: the last one is found anew when it fails again. The first ones stay:
+     * the leaf that a GROUP waits for may be among them.
+     */
+    if (fs->bads == NF2_BAD_MAX) {
+        fs->bads--;
+    }
+    fs->root.bad[fs->bads++] = (uint16_t)block;
+}
+
+void nf2_space_bad_done(nf2_t *fs, uint32_t block)
+{
+    unsigned kept = 0;
+
+    NF2_ASSERT(fs->bads <= NF2_BAD_MAX);
+    /* more that failed meanwhile may have taken its place */
+    for (unsigned i = 0; i < fs->bads; i++) {
+        if (fs->root.bad[i] != block) {
+            fs->root.bad[kept++] = fs->root.bad[i];
+        }
+    }
+    fs->bads = (uint8_t)kept;
 }
 
 /* ---- replaced nodes and logs ----------------------------------------------------------------- */

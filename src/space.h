@@ -76,6 +76,12 @@ void nf2_space_changed(nf2_t *fs);
 /* Is it one of the bad blocks that are in no entry yet? */
 bool nf2_space_bad_listed(const nf2_t *fs, uint32_t block);
 
+/* Notes a bad block: never used again. It goes on record with the next CHECKPOINT. */
+void nf2_space_bad(nf2_t *fs, uint32_t block);
+
+/* It is on record elsewhere, the list need not hold it. */
+void nf2_space_bad_done(nf2_t *fs, uint32_t block);
+
 /* The block of a node or log that was replaced durably: free again in this session. */
 void nf2_space_freed(nf2_t *fs, uint32_t block);
 

@@ -120,7 +120,7 @@ static int write_root(nf2_t *fs)
         nf2_node_head(fs, &writer, 0);
         result = nf2_writer_end(fs, &writer);
         if (result == NF2_FAILED_BLOCK) {
-            nf2_journal_bad(fs, block);
+            nf2_space_bad(fs, block);
         }
     }
     fs->root_node = (uint16_t)block;

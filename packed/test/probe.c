@@ -271,6 +271,14 @@ int main(int count, char **values)
         for (int bit = 0; bit < bits; bit++) {
             memory[OFFSET + random_below(range)] ^= (uint8_t)(1u << random_below(8));
         }
+        if (i % 3 == 0) {       /* a header that somebody made so */
+            uint8_t *header = memory + OFFSET;
+            header[12 + random_below(36)] ^= (uint8_t)(1u << random_below(8));
+            const uint32_t crc = ~nf2_crc(0xFFFFFFFFu, header, 60);
+            for (uint32_t byte = 0; byte < 4; byte++) {
+                header[60 + byte] = (uint8_t)(crc >> (8 * byte));
+            }
+        }
         look(&flash, values[2]);
     }
     if (flips > 0 && errors < (unsigned long)flips) {

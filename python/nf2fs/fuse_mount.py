@@ -32,6 +32,7 @@ class Options:
     read_only: bool = False
     allow_other: bool = False
     ignore_modes: bool = False  # chmod and chown succeed, and change nothing
+    preserve: bool = False  # times of modification and permissions are kept on the volume
     umask: int = 0o022
     owner: int = 0
     group: int = 0
@@ -87,9 +88,21 @@ class Requests(pyfuse3.Operations):
         kind, bits = (stat.S_IFDIR, 0o777) if is_dir else (stat.S_IFREG, 0o666)
         return kind | (bits & ~self.options.umask)
 
+    def _mode_of(self, found: Attributes) -> int:
+        mode = self._mode(found.is_dir)
+        return mode if found.mode is None else stat.S_IFMT(mode) | found.mode
+
+    def _made(self, found: Attributes, mode: int, ctx) -> Attributes:
+        """The permissions that a new file or directory was asked for."""
+        mode = stat.S_IMODE(mode) & 0o777 & ~ctx.umask
+        if not self.options.preserve or mode == stat.S_IMODE(self._mode_of(found)):
+            return found
+        self.files.set_mode(found.number, mode)
+        return self.files.getattr(found.number)
+
     def _entry(self, found: Attributes) -> pyfuse3.EntryAttributes:
         entry = pyfuse3.EntryAttributes()
-        entry.st_ino, entry.st_mode, entry.st_nlink = found.number, self._mode(found.is_dir), 1
+        entry.st_ino, entry.st_mode, entry.st_nlink = found.number, self._mode_of(found), 1
         entry.st_uid, entry.st_gid = self.options.owner, self.options.group
         entry.st_size, entry.st_blocks, entry.st_blksize = found.size, -(-found.size // 512), 4096
         entry.st_atime_ns, entry.st_mtime_ns, entry.st_ctime_ns = found.times
@@ -110,6 +123,8 @@ class Requests(pyfuse3.Operations):
         found = self.files.getattr(inode)
         if not self.options.ignore_modes:
             self._refuse_modes(found, attr, fields)
+        if fields.update_mode and self.options.preserve:
+            self.files.set_mode(inode, stat.S_IMODE(attr.st_mode) & 0o777)
         if fields.update_size:
             self.files.truncate(inode, attr.st_size)
         if fields.update_atime or fields.update_mtime:
@@ -121,8 +136,9 @@ class Requests(pyfuse3.Operations):
         return self._entry(self.files.getattr(inode))
 
     def _refuse_modes(self, found: Attributes, attr, fields) -> None:
-        """A volume keeps no modes and owners: those that it shows may be set, and no others."""
-        if fields.update_mode and stat.S_IMODE(attr.st_mode) != stat.S_IMODE(
+        """A volume keeps no owners, and no modes unless it is asked to: those that it shows may be
+        set, and no others."""
+        if fields.update_mode and not self.options.preserve and stat.S_IMODE(attr.st_mode) != stat.S_IMODE(
             self._mode(found.is_dir)
         ):
             raise FUSEError(errno.EPERM)
@@ -148,7 +164,7 @@ class Requests(pyfuse3.Operations):
 
     @answered
     async def mkdir(self, parent_inode, name, mode, ctx):
-        return self._entry(self.files.mkdir(parent_inode, name))
+        return self._entry(self._made(self.files.mkdir(parent_inode, name), mode, ctx))
 
     @answered
     async def mknod(self, parent_inode, name, mode, rdev, ctx):
@@ -217,7 +233,7 @@ class Requests(pyfuse3.Operations):
 
     @answered
     async def create(self, parent_inode, name, mode, flags, ctx):
-        found = self.files.create(parent_inode, name, flags)
+        found = self._made(self.files.create(parent_inode, name, flags), mode, ctx)
         return pyfuse3.FileInfo(fh=found.number, keep_cache=True), self._entry(found)
 
     @answered
@@ -350,7 +366,7 @@ def serve(volume, directory: str, options: Options, ready=lambda: None) -> tuple
     Returns the signal's name (None: unmounted from outside) and the files whose last writes were
     lost. Calls `ready` when it is mounted. The volume is left open.
     """
-    files = FileSystem(volume)
+    files = FileSystem(volume, preserve=options.preserve)
     flags = set(pyfuse3.default_options) | {
         f"fsname={os.path.realpath(volume.path)}".replace(",", "_"),
         "subtype=nf2",

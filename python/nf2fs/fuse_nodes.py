@@ -37,6 +37,9 @@ class Node:
     times: tuple[int, int, int] | None = (
         None  # ns: access, modification, change; kept while mounted
     )
+    mode: int | None = None  # permissions, where the volume keeps them
+    known: bool = False  # were time and mode read from the volume?
+    stale: bool = False  # are they to be written there?
 
     @property
     def removed(self) -> bool:

@@ -17,12 +17,14 @@ import tempfile
 import time
 from dataclasses import dataclass
 
+from . import attributes
 from .errors import NOSPC, NF2Error
 from .fuse_nodes import ROOT, Node, Nodes, failure
 from .native import encode_path
 from .volume import COPY_SIZE, O_CREAT, O_RDONLY, O_RDWR, OFFSET_MAX, TYPE_DIR
 
 NAME_MAX = 255
+SECOND = 1_000_000_000  # ns
 FIRST_OWN_CODE = 200  # codes from here on are no errno
 
 
@@ -32,6 +34,7 @@ class Attributes:
     is_dir: bool
     size: int
     times: tuple[int, int, int]  # ns: access, modification, change
+    mode: int | None = None  # permissions; None: the volume keeps none of it
 
 
 def as_errno(error: OSError) -> int:
@@ -44,8 +47,10 @@ def as_errno(error: OSError) -> int:
 class FileSystem:
     """A mounted volume as a file system of the host. One call at a time."""
 
-    def __init__(self, volume, now=time.time_ns) -> None:
-        self.volume, self.image, self.now = volume, volume.image, now
+    def __init__(self, volume, now=time.time_ns, preserve: bool = False) -> None:
+        """`preserve`: times of modification and permissions go into attributes of the volume: when
+        they are set, and when a file that was written is closed."""
+        self.volume, self.image, self.now, self.preserve = volume, volume.image, now, preserve
         self.nodes = Nodes()
         self._started = (now(),) * 3
 
@@ -207,23 +212,65 @@ class FileSystem:
             return
         try:
             self._close_handle(node)
+            self._keep(node)
         finally:
             if node.scratch is not None:
                 node.scratch.close()
                 node.scratch = None
             self.nodes.drop(node)
 
+    # ---- times and modes ----
+
+    def set_mode(self, number: int, mode: int) -> None:
+        node = self.nodes.get(number)
+        self._know(node)
+        node.mode, node.stale = mode, True
+        self._keep(node)
+
+    def _know(self, node: Node) -> None:
+        """Reads once what the volume has kept."""
+        if not self.preserve or node.known or node.removed or node.number == ROOT:
+            return
+        try:
+            kept = self.volume.attributes(self.nodes.path(node))
+        except NF2Error as error:
+            if as_errno(error) != errno.ENOENT:  # a new file has none before it is synced
+                raise
+            kept = {}
+        node.known = True
+        node.mode, seconds = attributes.mode_of(kept), attributes.time_of(kept)
+        if seconds is not None and node.times is None:
+            node.times = (seconds * SECOND,) * 3
+
+    def _keep(self, node: Node) -> None:
+        """Writes what has changed, unless the file is being written: then its last closing does."""
+        if not (self.preserve and node.stale) or node.writing or node.removed or node.number == ROOT:
+            return
+        values: dict[int, bytes | None] = {}
+        if node.mode is not None:
+            values[attributes.MODE] = node.mode.to_bytes(2, "little")
+        seconds = (node.times or self._started)[1] // SECOND
+        if 0 <= seconds < 1 << 8 * attributes.TIME_BYTES:
+            values[attributes.TIME] = attributes.time_bytes(seconds)
+        self.volume.set_attributes(self.nodes.path(node), values)
+        node.stale = False
+
     # ---- all of it ----
 
     def set_times(self, number: int, access: int | None, modification: int | None) -> None:
-        """Times are kept while the volume is mounted, and not on it."""
+        """Times are kept while the volume is mounted, and that of modification on it where it
+        preserves them."""
         node = self.nodes.get(number)
+        self._know(node)
         before = node.times or self._started
         node.times = (
             before[0] if access is None else access,
             before[1] if modification is None else modification,
             self.now(),
         )
+        if modification is not None:
+            node.stale = True
+            self._keep(node)
 
     def statfs(self) -> dict[str, int]:
         return self.volume.statfs()
@@ -237,6 +284,7 @@ class FileSystem:
             path = b"a removed file" if node.removed else self.nodes.path(node)
             try:
                 self._close_handle(node)
+                self._keep(node)
             except OSError as error:
                 node.failed = error
             if node.failed is not None and not node.removed:
@@ -269,6 +317,7 @@ class FileSystem:
             return None
 
     def _attributes(self, node: Node) -> Attributes:
+        self._know(node)
         size = 0
         if node.scratch is not None:
             size = os.fstat(node.scratch.fileno()).st_size
@@ -276,11 +325,12 @@ class FileSystem:
             size = node.handle.size()
         elif not node.removed:
             size = self.image.stat(self.nodes.path(node))[1]
-        return Attributes(node.number, node.is_dir, size, node.times or self._started)
+        return Attributes(node.number, node.is_dir, size, node.times or self._started, node.mode)
 
     def _touch(self, node: Node) -> None:
         now = self.now()
         node.times = ((node.times or self._started)[0], now, now)
+        node.stale = node.stale or not node.is_dir
 
     def _make(self, above: Node, name: bytes) -> Node:
         path = self._path(above, name)
@@ -289,6 +339,7 @@ class FileSystem:
         node.handle, node.writing, node.unsynced = handle, True, True
         self._touch(above)
         node.times = (self.now(),) * 3
+        node.known = node.stale = True
         return node
 
     def _set_size(self, node: Node, size: int) -> None:
@@ -303,6 +354,7 @@ class FileSystem:
             if not node.opens:
                 self._close_handle(node)
         self._touch(node)
+        self._keep(node)
 
     def _remove(self, node: Node) -> None:
         parent, path = node.parent, self.nodes.path(node)

@@ -34,6 +34,7 @@ class Arguments:
     allow_other: bool = False
     ignore_modes: bool = False
     trace: str | None = None
+    preserve: bool = False
 
 
 def check_available() -> None:
@@ -64,6 +65,7 @@ def run(
         arguments.read_only,
         arguments.allow_other,
         arguments.ignore_modes,
+        arguments.preserve,
         umask,
         os.getuid(),
         os.getgid(),

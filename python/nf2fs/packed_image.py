@@ -232,6 +232,8 @@ class PackedImage:
             raise NF2Error(VERSION, f"is a read-only image of format {version}: not known here")
         if size > len(data):
             raise NF2Error(CORRUPT, f"has {len(data)} bytes of {size}")
+        if self.end > size:
+            raise NF2Error(CORRUPT, "its header says what cannot be")
         self.data, self.size, self.entries = data[:size], size, entries
         self.sound = zlib.crc32(self.data[HEADER_SIZE:]) == crc
 

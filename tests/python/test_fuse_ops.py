@@ -443,3 +443,41 @@ def test_random_calls(image, seed):
     with nf2fs.open_image(image, read_only=True) as volume:
         assert tree_of(volume) == run.tree()
         assert volume.check() == (0, [])
+
+
+# ---- times and modes that are kept ----
+
+
+def test_times_and_modes_are_preserved(image):
+    """Those of files that were written, and those that were set, also while a file is open."""
+    clock = [1_700_000_000 * 10**9]
+    with nf2fs.open_image(image) as volume:
+        files = FileSystem(volume, now=lambda: clock[0], preserve=True)
+        stored(files, b"written", b"x" * 3000)
+        files.set_mode(make(files, b"open", b"small"), 0o600)
+        files.set_times(files.lookup(ROOT, b"open").number, None, 5 * 10**9)
+        above = files.mkdir(ROOT, b"directory").number
+        files.set_mode(above, 0o700)
+        stored(files, b"below", b"", above)
+        clock[0] += 10**9
+        files.truncate(files.lookup(ROOT, b"written").number, 10)
+        assert files.close() == []
+    with nf2fs.open_image(image, read_only=True) as volume:
+        files = FileSystem(volume, preserve=True)
+        found = {name: files.lookup(ROOT, name) for name in (b"written", b"open", b"directory")}
+        assert found[b"written"].times[1] == 1_700_000_001 * 10**9 and found[b"written"].mode is None
+        assert (found[b"open"].times[1], found[b"open"].mode) == (5 * 10**9, 0o600)
+        assert found[b"directory"].mode == 0o700
+        assert content(files, b"open") == b"small" and content(files, b"written") == b"x" * 10
+        assert FileSystem(volume).lookup(ROOT, b"open").mode is None
+
+
+def test_a_removed_file_keeps_nothing(image):
+    with nf2fs.open_image(image) as volume:
+        files = FileSystem(volume, preserve=True)
+        number = make(files, b"gone", b"data")
+        files.unlink(ROOT, b"gone")
+        files.set_mode(number, 0o600)
+        files.write(number, 0, b"more")
+        files.release(number)
+        assert files.close() == [] and volume.listdir("/") == []

@@ -279,6 +279,24 @@ def test_modes_can_be_ignored(mounting):
     assert (top / "file").stat().st_mode & 0o777 == 0o644
 
 
+def test_times_and_modes_are_preserved(mounting, image):
+    for turn in range(2):
+        one = mounting("--preserve")
+        place = one.top / "directory"
+        if turn == 0:
+            place.mkdir(mode=0o700)
+            (place / "file").write_bytes(b"x" * 500)
+            os.chmod(place / "file", 0o640)
+            os.utime(place / "file", (1_600_000_000, 1_600_000_000))
+            os.close(os.open(place / "new", os.O_WRONLY | os.O_CREAT, 0o444))
+        assert os.stat(place).st_mode & 0o777 == 0o700
+        assert os.stat(place / "file").st_mode & 0o777 == 0o640
+        assert os.stat(place / "file").st_mtime == 1_600_000_000
+        assert os.stat(place / "new").st_mode & 0o777 == 0o444
+        assert one.stop()[0] == 0
+    assert whole(image)
+
+
 def test_space(mounted, image):
     facts = os.statvfs(mounted.top)
     assert facts.f_frsize * facts.f_blocks <= 32 << 20 and facts.f_namemax == 255

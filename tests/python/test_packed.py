@@ -174,6 +174,21 @@ def test_an_image_gives_back_what_was_packed(kind, tree):
     }
 
 
+def test_headers_of_hostile_images_are_errors(tree):
+    """Each field in turn, with a CRC that is right."""
+    good = make(tree, "stored").data
+    for at in range(8, 48, 4):
+        for value in (0, 1, len(good) - 1, len(good) + 1, 0x7FFFFFFF, 0xFFFFFFFF):
+            data = bytearray(good)
+            struct.pack_into("<I", data, at, value)
+            struct.pack_into("<I", data, 60, zlib.crc32(data[:60]))
+            try:
+                image = packed_image.PackedImage(bytes(data))
+                assert len(list(image.walk())) == len(list(tree.rglob("*")))
+            except NF2Error:
+                pass
+
+
 def test_an_image_of_nothing_and_paths_that_are_too_long(tmp_path):
     (tmp_path / "empty").mkdir()
     assert list(packed_image.PackedImage(make(tmp_path / "empty", "stored").data).walk()) == []
@@ -303,7 +318,7 @@ def test_options_that_make_no_sense(tree, tmp_path, nf2):
     for arguments, said in (
         (("--compress", "--chunk", "500"), "a power of two"),
         (("--compress", "--codec", "zip"), "no codec"),
-        (("--read-only", "--free", "1"), "has none"),
+        (("--read-only", "--free", "1"), "no place for it"),
     ):
         code, _, err = nf2("pack", tree, image, *arguments)
         assert code == 2 and said in err and not image.exists()

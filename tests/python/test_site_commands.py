@@ -117,7 +117,7 @@ def parsed(application, words, line):
     name, *rest = words
     assert name in application.commands, line
     command = application.commands[name]
-    options = {option for one in command.params for option in one.opts}
+    options = {option for one in command.params for option in (*one.opts, *one.secondary_opts)}
     own = rest[: rest.index("--")] if "--" in rest else rest  # behind it is another program's line
     assert {word.split("=")[0] for word in own if word.startswith("-")} <= options, line
     if not all(word.startswith("-") for word in rest):  # it is shown with its arguments

@@ -26,7 +26,7 @@ async function openImage(name, bytes, said = "") {
   data = bytes;
   fileName = name;
   if (data.length === 0) return fail(`${printable(name)} is empty.`);
-  const parts = findParts(data), [saidChip, saidOffset, saidSize] = said.split(" ");
+  const parts = findParts(data, module.formatVersion), [saidChip, saidOffset, saidSize] = said.split(" ");
   let found = said ? module.chip(saidChip) : module.recognise(data);
   if (found === null && parts.length > 0) {
     const { block, unit } = parts[0];

@@ -7,7 +7,7 @@ const OPEN = { READ: 1, WRITE: 2, CREATE: 0x10, EMPTY: 0x40, APPEND: 0x80 };
 
 const BLOCK_SIZES = [4096, 8192, 16384, 32768, 65536], UNITS = [1, 2, 4, 8, 16, 32];
 const CHIP_SIZES = Array.from({ length: 12 }, (_, i) => 131072 << i);
-const PAGE = 256;
+const PAGE = 256, SLOT = 32, MAGIC = 0x4632464e;
 
 class VolumeError extends Error {
   constructor(code, text) {
@@ -82,6 +82,7 @@ class Module {
     }
   }
 
+  get formatVersion() { return this.calls.nf2h_format_version(); }
   get version() { return this.text(this.calls.nf2h_version()); }
 
   /* A chip by its name; null: there is none. */
@@ -137,16 +138,18 @@ function genericName(chip) {
   return `generic-${chip.size}-${chip.page}-${chip.block}-${chip.unit}`;
 }
 
-/* Where in an image volumes begin: at each anchor that a super block may begin with. */
-function findParts(data) {
+/* Where in an image volumes begin: at each block that has an anchor of this version of the format in a slot. */
+function findParts(data, version) {
   const view = new DataView(data.buffer, data.byteOffset, data.length), found = [];
-  for (let at = 0; at + 24 <= data.length; at += BLOCK_SIZES[0]) {
-    if (view.getUint32(at + 4, true) !== 0x4632464e || (found.length && at < found.at(-1).end)) continue;
-    const sizes = view.getUint32(at + 12, true) & 0x1ffff, blocks = view.getUint32(at + 16, true);
-    const block = BLOCK_SIZES.findLast(size => size <= sizes);
-    const unit = sizes - block - PAGE, size = block * blocks;
-    if (block && UNITS.includes(unit) && size > 0 && size <= data.length - at)
-      found.push({ offset: at, size, block, unit, end: at + size });
+  for (let at = 0; at + BLOCK_SIZES[0] <= data.length; at += BLOCK_SIZES[0]) {
+    if (found.length && at < found.at(-1).end) continue;
+    for (let slot = at; slot < at + BLOCK_SIZES[0]; slot += SLOT) {
+      if (view.getUint32(slot + 4, true) !== MAGIC || view.getUint32(slot + 8, true) !== version) continue;
+      const sizes = view.getUint32(slot + 12, true) & 0x1ffff, blocks = view.getUint16(slot + 16, true) + 1;
+      const block = BLOCK_SIZES.findLast(size => size <= sizes), unit = sizes - block - PAGE, size = block * blocks;
+      if (block && UNITS.includes(unit) && size <= data.length - at) found.push({ offset: at, size, block, unit, end: at + size });
+      break;
+    }
   }
   return found;
 }

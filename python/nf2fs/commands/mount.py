@@ -38,6 +38,14 @@ def mount(
             "fail, since a volume keeps no modes and owners.",
         ),
     ] = False,
+    preserve: Annotated[
+        bool,
+        typer.Option(
+            "--preserve",
+            help="Keep times of modification and permissions on the volume, as attributes. Each file that was "
+            "written costs one more change when it is closed.",
+        ),
+    ] = False,
     trace: Annotated[
         Optional[str],
         typer.Option(
@@ -51,8 +59,8 @@ def mount(
     """Mount the volume on a directory (Linux, FUSE).
 
     Ctrl-C, SIGTERM or `nf2 unmount DIRECTORY` unmounts it. Whatever a program has synced or closed
-    is in the image, even if this command is killed. Times are kept only while the volume is
-    mounted; links, modes and owners are not kept at all. Needs libfuse 3 and the Python package
+    is in the image, even if this command is killed. Without --preserve times are kept only while the volume is
+    mounted, and modes not at all; links and owners never are. Needs libfuse 3 and the Python package
     pyfuse3 (in a copy of the repository `make extras`, or `pip install '.[mount]'`).
     """
     if not os.path.isdir(directory):
@@ -68,7 +76,7 @@ def mount(
     from .. import fuse_run
 
     arguments = fuse_run.Arguments(
-        image, directory, chip, read_only, allow_other, ignore_modes, trace
+        image, directory, chip, read_only, allow_other, ignore_modes, trace, preserve
     )
     if background:
         fuse_run.start_in_background(arguments)
