@@ -77,7 +77,7 @@ static int claim_more(nf2_t *fs, enum nf2_writer_kind who, uint32_t most)
     NF2_TRY(nf2_journal_room(fs, NF2_STATE_BYTES));
     most = nf2_min(most, CLAIM_MOST);
     if (nf2_claim_rest(fs, claim) == 0) {
-        region = nf2_claim_choose(fs, who);
+        region = nf2_claim_choose(fs, who, NF2_REGION_ERASED);
         if (region == NF2_NO_REGION) {
             return 0;
         }

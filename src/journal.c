@@ -393,29 +393,31 @@ static NF2_APART bool recorded_next(nf2_t *fs, uint32_t *block)
 }
 
 /*
- * The first block that no claim has. A session that is cut may have programmed it, where the block
- * that was next on record failed, and no record tells of that: so it is erased first, and an anchor
- * says that it may not be blank.
+ * A block that no claim has. A session that is cut may have programmed it, where the block
+ * that was next on record failed, and no record tells of that: so an anchor says that what is free
+ * may not be blank.
  */
 static NF2_APART bool unrecorded_next(nf2_t *fs, uint32_t *block)
 {
     struct nf2_claim *claim = fs->space.claim;
-    uint32_t region = 0, i = 0;
+    uint32_t i = 0;
 
     while (i < NF2_WRITERS && nf2_claim_rest(fs, &claim[i]) == 0) {
         i++;
     }
     if (i == NF2_WRITERS) {
-        while (region < fs->space.regions && !nf2_region_free(fs, region)) {
-            region++;
-        }
-        if (region == fs->space.regions) {
+        /* the next session erases it anyway, if it is as short as the one before this was */
+        bool erases = fs->cut || fs->flash->program_unit > 1;
+        uint32_t region = nf2_claim_choose(fs, NF2_FOR_NODES,
+                                           erases ? NF2_REGION_FREE : NF2_REGION_ERASED);
+        if (region == NF2_NO_REGION) {
             return false;
         }
-        (void)nf2_claim_open(fs, &claim[NF2_FOR_NODES], region, 1);
         i = NF2_FOR_NODES;
+        (void)nf2_claim_open(fs, &claim[i], region, 1);
     }
     *block = claim[i].start;
+    fs->next_suspect = claim[i].erased == 0;
     nf2_claim_take(&claim[i], 1);
     return true;
 }

@@ -146,18 +146,20 @@ static uint32_t find_region(const nf2_t *fs, enum nf2_region_state state, uint32
     return NF2_NO_REGION;
 }
 
-uint32_t nf2_claim_choose(const nf2_t *fs, enum nf2_writer_kind who)
+uint32_t nf2_claim_choose(const nf2_t *fs, enum nf2_writer_kind who, enum nf2_region_state first)
 {
     const struct nf2_space *space = &fs->space;
     uint32_t from = nf2_region_of(fs, space->claim[who].start);
+    enum nf2_region_state other =
+        first == NF2_REGION_FREE ? NF2_REGION_ERASED : NF2_REGION_FREE;
     bool rests = space->resting < space->regions && nf2_region_free(fs, space->resting);
 
     if (rests && who == NF2_FOR_MOVES) {
         return space->resting;
     }
-    uint32_t region = find_region(fs, NF2_REGION_ERASED, from);
+    uint32_t region = find_region(fs, first, from);
     if (region == NF2_NO_REGION) {
-        region = find_region(fs, NF2_REGION_FREE, from);
+        region = find_region(fs, other, from);
     }
     return region == NF2_NO_REGION && rests ? space->resting : region;
 }
@@ -320,6 +322,7 @@ void nf2_space_bad(nf2_t *fs, uint32_t block)
      */
     if (fs->bads == NF2_BAD_MAX) {
         fs->bads--;
+        nf2_space_changed(fs);  /* a walk finds it free */
     }
     fs->root.bad[fs->bads++] = (uint16_t)block;
 }

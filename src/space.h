@@ -38,10 +38,10 @@ uint32_t nf2_claim_open(nf2_t *fs, struct nf2_claim *claim, uint32_t region, uin
 void nf2_claim_undo(nf2_t *fs, struct nf2_claim *claim, uint32_t blocks);
 
 /*
- * The region that a writer should take next, an erased one where there is any: NF2_NO_REGION if
- * none is free.
+ * The region that a writer should take next, in the first one of both states of free ones where
+ * there is any: NF2_NO_REGION if none is free.
  */
-uint32_t nf2_claim_choose(const nf2_t *fs, enum nf2_writer_kind who);
+uint32_t nf2_claim_choose(const nf2_t *fs, enum nf2_writer_kind who, enum nf2_region_state first);
 
 /* Notes an erase: how often all blocks were erased, and which region's count is due. */
 void nf2_space_erased(nf2_t *fs, uint32_t block, uint32_t count);

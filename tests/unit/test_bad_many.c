@@ -246,10 +246,10 @@ static bool many(const char *chip, unsigned number, int way)
         break_all(&volume, &bad, way >= 4);
     }
     right = right && use(&volume, 400, number) && ends_well(&volume, bad.count);
-    if (right && way == 1) { /* each has been tried; anchors lie in the first three */
+    if (right && way == 1) { /* each has been tried, but the one that waits for the root log; anchors lie in the first three */
         unsigned different = 0;
         for (unsigned i = 0; i < bad.count; i++) {
-            bool before = bad.block[i] < 3;
+            bool before = bad.block[i] < 3 || bad.block[i] == volume.fs.root_next;
             if (before) {
                 continue;
             }
