@@ -44,8 +44,6 @@ enum nf2_fault {
     NF2_FAULT_DONE_FIRST = 17,      /* [7] a GROUP is on record as done before it is applied */
     NF2_FAULT_BARRIER = 18,         /* [8] a reference behind the walk's cursor is not marked */
     NF2_FAULT_PIN = 19,             /* [9] what open handles hold and no entry has is not pinned */
-    NF2_FAULT_DOUBT = 20,           /* [4] what a turn may have taken without a record
-                                       counts as erased after a cut */
     NF2_FAULT_VICTIMS = 21,         /* [10] a region is taken before the walk that
                                        empties it has ended */
     NF2_FAULT_MOVED = 22,           /* [10] what a step moved is not looked at again:

@@ -362,7 +362,7 @@ int nf2_journal_read(nf2_t *fs)
         fs->next_suspect = true;
         fs->root_end = UINT16_MAX;
     }
-    if (fs->in_doubt && !NF2_BROKEN(NF2_FAULT_DOUBT)) {
+    if (fs->in_doubt) {
         nf2_space_doubt(fs);
     }
     return NF2_OK;

@@ -91,6 +91,11 @@ static int scan_supers(nf2_t *fs)
     return result;
 }
 
+static NF2_APART bool is_blank(const uint8_t *bytes, uint32_t length)
+{
+    return bytes[0] == 0xFF && memcmp(bytes, bytes + 1, length - 1) == 0;
+}
+
 /* FOREIGN, if the first page is not blank, or that of a block which a cut format does not reach. */
 static NF2_APART int look_for_content(nf2_t *fs)
 {
@@ -99,7 +104,7 @@ static NF2_APART int look_for_content(nf2_t *fs)
     for (uint32_t block = 0; block < fs->blocks; block += block == 0 ? FORMAT_REACHES : 1) {
         const uint8_t *first = nf2_peek(fs, block, 0, NF2_LOG_PAGE);
         NF2_TRY(first != NULL ? NF2_OK : NF2_ERR_IO);
-        if (first[0] != 0xFF || memcmp(first, first + 1, NF2_LOG_PAGE - 1) != 0) {
+        if (!is_blank(first, NF2_LOG_PAGE)) {
             result = NF2_ERR_FOREIGN;
         }
     }
@@ -119,7 +124,10 @@ int nf2_super_find(nf2_t *fs)
     return result;
 }
 
-/* The slot is looked at before it counts: its block may be worn, or a cut may have met the slot. */
+/*
+ * The slot is looked at before it is programmed, since the last erase of its block may have failed,
+ * and before it counts: its block may be worn, or a cut may have met the slot.
+ */
 static NF2_APART int append(nf2_t *fs, uint32_t block, uint32_t at)
 {
     struct nf2_writer writer;
@@ -127,6 +135,11 @@ static NF2_APART int append(nf2_t *fs, uint32_t block, uint32_t at)
     uint32_t words[WORDS];
 
     NF2_ASSERT(block < NF2_SUPER_BLOCKS && sizeof words == NF2_ANCHOR_BYTES);
+    const uint8_t *slot = nf2_peek(fs, block, at, NF2_SLOT_BYTES);
+    NF2_TRY(slot != NULL ? NF2_OK : NF2_ERR_IO);
+    if (!is_blank(slot, NF2_SLOT_BYTES)) {
+        return NF2_FAILED_BLOCK;
+    }
     describe(fs, words);
     turn_words(words);
     nf2_writer_begin(&writer, block, at);
