@@ -100,4 +100,4 @@ def test_extras_that_are_left_out_are_said_each_time(tmp_path):
     program(programs / "pkg-config", "exit 0")
     done = make()
     assert (done.returncode, done.stderr) == (0, "") and (venv / "extras").exists()
-    assert "pyfuse3" in (tmp_path / "installed").read_text().splitlines()[-3]
+    assert "pyfuse3" in (tmp_path / "installed").read_text()

@@ -85,7 +85,7 @@ TEST(begins)
     CHECK(NF2FS.setConfig(NF2FSConfig().setFormatForeign()));
     CHECK(NF2FS.begin());
     end();
-    memset(xip + 512 * 1024 + 256, 0, 400000);              /* damaged: never formatted */
+    memset(xip + 512 * 1024 + 3 * 4096, 0, 388000);         /* damaged, but for the super blocks: never formatted */
     changes = 0;
     CHECK(!NF2FS.begin() && NF2FSError() == NF2_ERR_CORRUPT && changes == 0);
     CHECK(NF2FS.setConfig(NF2FSConfig()));
