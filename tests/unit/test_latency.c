@@ -336,7 +336,7 @@ TEST(leaves_are_joined_by_and_by)
 {
     small_files(1, 16, 0, 10, 30, 7);
     small_files(3, 16, 200, 8, 100, 123); /* a search of seconds, 8 is wanted: missed (DESIGN.md, "Open") */
-    small_files(3, 12, 0, 8, 100, 167); /* with several walks in a call */
+    small_files(3, 12, 0, 8, 100, 140); /* with several walks in a call */
 }
 
 int main(void)
