@@ -23,7 +23,8 @@
  *     and `unlock` in the configuration.
  *   - The data of files of 216 bytes and more has no checksum yet; nor has that of smaller ones
  *     whose name has more than 23 bytes. All metadata and names have one, files of up to 215 bytes,
- *     and appends of up to 240 bytes that are synced each, until they are moved.
+ *     and appends of up to 240 bytes that are synced each, until they are moved; not the append by
+ *     which a file passes 215 bytes.
  *
  * docs/BOUNDS.md says what each call may cost at most, in pages read, pages programmed and erases.
  * A call that changes something has such a bound only while half of the volume, and 64 blocks
