@@ -63,19 +63,73 @@ static uint32_t claim_size(const nf2_t *fs)
     return nf2_min(1u << nf2_min(fs->space.claims, 4), CLAIM_MOST);
 }
 
+/* The next claims of two writers are each other's from now on. */
+static void swap(struct nf2_claim *a, struct nf2_claim *b)
+{
+    struct nf2_claim kept = *a;
+
+    *a = *b;
+    *b = kept;
+}
+
+/* The claim of another writer becomes this one's, which has none: false, if all are used up. */
+static bool claim_other(nf2_t *fs, enum nf2_writer_kind who)
+{
+    for (unsigned i = NF2_WRITERS; i-- > 0;) {
+        if (i != (unsigned)who && nf2_claim_rest(fs, &fs->space.claim[i]) > 0) {
+            swap(&fs->space.claim[who], &fs->space.claim[i]);
+            return true;
+        }
+    }
+    return false;
+}
+
 /*
- * Puts more blocks on record as claimed, of the open region or a new one: 0 if there is none. No
- * turn of the log meets a claim that is not on record: it would take its next block from there, and
- * a session that is cut then would leave something in a region that is free on record.
+ * What is left of a writer's region is not erased, but something else is: it is left to another
+ * writer, so that a session's first call need not wait for an erase.
+ */
+static void leave_unerased(nf2_t *fs, struct nf2_claim *claim)
+{
+    bool waits = nf2_claim_rest(fs, claim) > 0 && claim->erased == 0;
+
+    for (unsigned i = 0; i < NF2_WRITERS && waits; i++) {
+        struct nf2_claim *other = &fs->space.claim[i];
+        bool empty = nf2_claim_rest(fs, other) == 0 && fs->space.erased_regions > 0;
+        if (other->count == 0 && (other->erased > 0 || empty)) {
+            swap(claim, other);
+            waits = false;
+        }
+    }
+}
+
+/* Nothing was written to the regions that were opened last: they are free again. */
+static void close_again(nf2_t *fs, struct nf2_claim *claim, uint32_t opened)
+{
+    if (opened > 0 && claim->start == nf2_region_first(fs, nf2_region_of(fs, claim->start))) {
+        nf2_claim_undo(fs, claim, opened);
+    }
+    claim->count = 0;
+}
+
+/*
+ * Puts more blocks on record as claimed, of the open region or a new one: 0 if there is none. The
+ * front is erased before, so that it is on record how much of it is: else a session that is cut
+ * would leave that to be erased once more. No turn of the log meets a claim that is not on record:
+ * it would take its next block from there, and a session that is cut then would leave something in
+ * a region that is free on record.
  */
 static int claim_more(nf2_t *fs, enum nf2_writer_kind who, uint32_t most)
 {
     struct nf2_claim *claim = &fs->space.claim[who];
     uint32_t opened = 0, region;
+    int result = NF2_OK;
 
     NF2_ASSERT(claim->count == 0 && fs->opened);
     NF2_TRY(nf2_journal_room(fs, NF2_STATE_BYTES));
     most = nf2_min(most, CLAIM_MOST);
+    if (nf2_space_young(fs)) {
+        leave_unerased(fs, claim);
+    }
     if (nf2_claim_rest(fs, claim) == 0) {
         region = nf2_claim_choose(fs, who, NF2_REGION_ERASED);
         if (region == NF2_NO_REGION) {
@@ -84,34 +138,21 @@ static int claim_more(nf2_t *fs, enum nf2_writer_kind who, uint32_t most)
         opened = nf2_claim_open(fs, claim, region, most);
     }
     claim->count = (uint8_t)nf2_min(opened > 0 ? opened : nf2_claim_rest(fs, claim), most);
+    while (result == NF2_OK && claim->count > 0 && claim->erased == 0) {
+        result = erase_front(fs, claim);
+    }
+    if (result < 0) {
+        close_again(fs, claim, opened);
+        return result;
+    }
     fs->space.claims = (uint8_t)nf2_min(fs->space.claims + 1u, 255);
     nf2_space_changed(fs);
-    int result = NF2_BROKEN(NF2_FAULT_CLAIM) ? NF2_OK : nf2_journal_here(fs);
+    result = NF2_BROKEN(NF2_FAULT_CLAIM) ? NF2_OK : nf2_journal_here(fs);
     if (result == NF2_FAILED_BLOCK) {
-        claim->count = 0;
-        if (opened > 0) {
-            nf2_claim_undo(fs, claim, opened);
-        }
+        close_again(fs, claim, opened);
         result = nf2_journal_checkpoint(fs);
     }
     return result < 0 ? result : 1;
-}
-
-/* The claim of another writer becomes this one's, which has none: false, if all are used up. */
-static bool claim_other(nf2_t *fs, enum nf2_writer_kind who)
-{
-    struct nf2_claim *claim = &fs->space.claim[who];
-
-    for (unsigned i = NF2_WRITERS; i-- > 0;) {
-        struct nf2_claim *other = &fs->space.claim[i];
-        if (i != (unsigned)who && nf2_claim_rest(fs, other) > 0) {
-            struct nf2_claim last = *claim;
-            *claim = *other;
-            *other = last;
-            return true;
-        }
-    }
-    return false;
 }
 
 /* ---- holes ----------------------------------------------------------------------------------- */

@@ -430,7 +430,8 @@ int nf2_collect_erase(nf2_t *fs, uint32_t most_us, bool all)
 
 /*
  * Erases are made when a call begins, before they are needed, one large or two small ones: so none
- * waits for more. A call whose predecessor did so, and a session's first one, take what is erased.
+ * waits for more. A call whose predecessor did so takes what is erased. So does a young session: it
+ * may be cut soon, and what was erased ahead is not on record then.
  */
 static int erase_ahead(nf2_t *fs)
 {
@@ -438,7 +439,7 @@ static int erase_ahead(nf2_t *fs)
     uint32_t us = nf2_max(fs->flash->large_erase_us, fs->flash->erase_block_us);
     uint32_t begin = nf2_call_us(fs);
     bool rests = space->erased_ahead && space->erased_regions > 0;
-    int more = space->claims > 0 && !rests && begin < OWN_US;
+    int more = !nf2_space_young(fs) && !rests && begin < OWN_US;
 
     space->erased_ahead = false;
     while (more > 0 && nf2_call_us(fs) - begin < us) {

@@ -46,6 +46,12 @@ uint32_t nf2_claim_choose(const nf2_t *fs, enum nf2_writer_kind who, enum nf2_re
 /* Notes an erase: how often all blocks were erased, and which region's count is due. */
 void nf2_space_erased(nf2_t *fs, uint32_t block, uint32_t count);
 
+/* Has this session claimed so little that it may be one that is cut after a call or two? */
+static inline bool nf2_space_young(const nf2_t *fs)
+{
+    return fs->space.claims < 3;
+}
+
 /* Takes blocks from the front of a claim, or (`count` of it being 0) of what follows it. */
 void nf2_claim_take(struct nf2_claim *claim, uint32_t count);
 

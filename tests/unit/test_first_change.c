@@ -106,9 +106,8 @@ TEST(without_an_erase)
            left.with_erased, left.turned, left.waited);
     CHECK(cut.with_erased > cut.sessions / 2 && left.with_erased > left.sessions / 2); /* else nothing was tried */
     CHECK(cut.turned < cut.with_erased / 5);
-    /* None should. Missed, and bounded by what is measured: where the rest of the region that is open for nodes is not erased, one of
-       its blocks is, though other regions are (DESIGN.md, "Open"). */
-    CHECK(cut.waited <= 3 && left.waited == 0);
+    /* what is left of the region for nodes may not be erased: then another region is taken that is */
+    CHECK(cut.waited == 0 && left.waited == 0);
     volume_down(&volume, true);
 }
 
