@@ -235,6 +235,9 @@ void report_cell(struct bench *bench, const struct vfs_entry *entry, const struc
     putchar('{');
     field_text("fs", entry->name);
     field_text("version", entry->version);
+    if (entry->core != NULL) {
+        field_text("core", entry->core);
+    }
     field_text("workload", workload->name);
     field_text("group", workload->group);
     field_text("mode", workload->mode);
@@ -343,6 +346,7 @@ void report_list(const struct vfs_entry *(*entry_at)(unsigned index))
         printf("%s\n  {", i == 0 ? "" : ",");
         field_text("name", entry->name);
         field_text("version", entry->version);
+        field_text("core", entry->core != NULL ? entry->core : "");
         field_text("settings", entry->settings != NULL ? entry->settings : "");
         printf("\"description\": ");
         json_text(entry->description);

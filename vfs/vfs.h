@@ -123,6 +123,7 @@ struct vfs_entry {
     const char *settings;       /* "cache,block": what may stand behind its name (settings.h); NULL: nothing */
     /* The same with such settings. Returns VFS_ERR_INVAL, with a message, where one of them cannot be. */
     int (*make_with)(const struct nf2_flash *flash, const char *settings, struct vfs *out, char *message, size_t message_size);
+    const char *core;           /* a digest of the sources that are measured; NULL: not known */
     bool own_flash;             /* it works on a flash of its own, and the chip repeats what is done there: it cannot be set back */
 };
 

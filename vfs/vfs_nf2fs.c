@@ -7,6 +7,12 @@
 #include "settings.h"
 #include "vfs.h"
 
+#ifdef VFS_CORE_DIGEST          /* a header that the build makes */
+#include VFS_CORE_DIGEST
+#else
+#define NF2_CORE_DIGEST NULL
+#endif
+
 struct adapter {
     nf2_t fs;
     struct nf2_config config;
@@ -322,4 +328,5 @@ const struct vfs_entry vfs_nf2fs_entry = {
     .make = adapter_make,
     .settings = "buffer,wear_age,wear_spread",
     .make_with = adapter_make_with,
+    .core = NF2_CORE_DIGEST,
 };

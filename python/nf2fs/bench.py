@@ -75,6 +75,7 @@ class Catalogue:
 
     options: dict[str, list[str]] = field(default_factory=dict)     # what may stand behind a workload's name
     settings: dict[str, list[str]] = field(default_factory=dict)    # and behind a file system's
+    cores: dict[str, str] = field(default_factory=dict)             # the digest of a file system's sources, where it says one
 
     def chip_of(self, workload: str) -> str:
         return self.workload_chips.get(base_name(workload), DEFAULT_CHIP)
@@ -176,6 +177,8 @@ def parse_catalogue(value: dict) -> Catalogue:
         found.file_systems.append(_name(item))
         if isinstance(item, dict):
             found.settings[_name(item)] = [key for key in item.get("settings", "").split(",") if key]
+            if item.get("core"):
+                found.cores[_name(item)] = item["core"]
             found.descriptions[_name(item)] = " ".join(str(item[key]) for key in ("version", "description") if key in item)
     return found
 
@@ -312,11 +315,17 @@ def with_natives(cells: Iterable[Cell]) -> list[Cell]:
     return ordered
 
 
+def cell_of(row: Row) -> Cell:
+    """The cell that a row is of."""
+    return Cell(row["fs"], row.get("chip", DEFAULT_CHIP), row["workload"], row.get("state", "fresh"), row.get("seed", SEED),
+                row.get("maintain_budget_us", 0), row.get("mean", 0), row.get("limit", 0))
+
+
 def run_cells(cells: Iterable[Cell], run: Callable[[Cell], Row], jobs: int = JOBS_MAX,
-              started: Callable[[Cell], None] = lambda cell: None) -> Iterator[tuple[Cell, Row]]:
-    """Runs cells, at most `jobs` at a time, and yields rows as soon as their native row is known too."""
-    waiting = list(with_natives(cells))
-    natives: dict[Cell, Row] = {}
+              started: Callable[[Cell], None] = lambda cell: None, known: Iterable[Row] = ()) -> Iterator[tuple[Cell, Row]]:
+    """Runs cells, at most `jobs` at a time, and yields rows as soon as their native row is known too. Native's `known` rows are not made again."""
+    natives: dict[Cell, Row] = {cell_of(row): row for row in known if row["fs"] == NATIVE}
+    waiting = [cell for cell in with_natives(cells) if cell not in natives]
     held: dict[Cell, list[tuple[Cell, Row]]] = {}
     with ThreadPoolExecutor(min(jobs, JOBS_MAX)) as pool:
         running = {}

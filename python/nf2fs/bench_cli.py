@@ -11,7 +11,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from . import bench, bench_best, bench_bounds, bench_campaign, bench_cuts, bench_curves, bench_flame, bench_peers, bench_processor, bench_store, bench_studies, bench_table, bench_wake, bench_wear, figures, linux_cli
+from . import bench, bench_best, bench_bounds, bench_campaign, bench_cuts, bench_curves, bench_flame, bench_peers, bench_processor, bench_renew, bench_store, bench_studies, bench_table, bench_wake, bench_wear, figures, linux_cli
 from .bench_run import CellOption, MhzOption, names, print_tables, run_with_progress
 from .cli import run as run_application
 from .commands.app import every_command
@@ -31,6 +31,7 @@ bench_wear.register(app)
 bench_wake.register(app)
 bench_best.register(app)
 bench_curves.register(app)
+bench_renew.register(app)
 app.add_typer(linux_cli.app, name="linux")
 
 
@@ -159,6 +160,7 @@ def figures_command(
     long: Annotated[bool, typer.Option("--long", help="Run the long cells too (hours).")] = False,
     output: Annotated[str, typer.Option("--output", metavar="FILE", help="Where the page goes; - to print it only.")] = "docs/FIGURES.md",
     readme: Annotated[str, typer.Option("--readme", metavar="FILE", help="Its block between the figures marks is replaced.")] = "README.md",
+    fs: Annotated[Optional[str], typer.Option("--fs", "-f", help=f"Run only the cells of these file systems, of native, nf2fs, littlefs. {LIST_HELP}")] = None,
     gate: Annotated[Optional[str], typer.Option("--gate", help=f"Only these gates; wear-*: all that begin so. {LIST_HELP}")] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=bench.JOBS_MAX)] = bench.JOBS_MAX,
     timeout: Annotated[int, typer.Option("--timeout", min=1, help="Seconds for one cell.")] = bench.TIMEOUT_S,
@@ -176,13 +178,15 @@ def figures_command(
         program = bench.find_program(cell)
         catalogue = bench.read_catalogue(program)
         known = [row for path in measured or [] for row in bench.read_rows(path)]
-        cells, absent = figures.cells_for(gates, catalogue, long)
+        wanted = bench.check_file_systems(names(fs), catalogue) if fs else list(figures.SYSTEMS)
+        cells, absent = figures.cells_for(gates, catalogue, long, wanted)
         cells = figures.without(cells, known)
         for workload in absent:
             print(f"norbench: no workload is named '{workload}': its gates are not measured", file=sys.stderr)
         if not gate:
-            cells += [one for one in figures.used_cells(catalogue) if one not in cells]
-        rows = known + run_with_progress(cells, program, jobs, timeout, json_path)
+            used = figures.without(figures.used_cells(catalogue), known)
+            cells += [one for one in used if one not in cells and (not fs or one.fs in wanted)]
+        rows = known + run_with_progress(cells, program, jobs, timeout, json_path, known=known)
     if not any(row["workload"] == figures.target.WORKLOAD for row in rows):
         for row in figures.target_rows(gates):
             rows.append(row)

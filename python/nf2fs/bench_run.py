@@ -47,17 +47,18 @@ def run_both(program, cell: bench.Cell, more: list[str], timeout_s: int) -> benc
 
 
 def run_with_progress(cells: list[bench.Cell], program, jobs: int, timeout_s: int, json_path: str | None, processor: bool = False,
-                      more: list[str] | None = None) -> list[bench.Row]:
-    """Runs cells with a bar on a terminal (lines elsewhere) and appends each row to `json_path`."""
+                      more: list[str] | None = None, known: list[bench.Row] | None = None) -> list[bench.Row]:
+    """Runs cells with a bar on a terminal (lines elsewhere) and appends each row to `json_path`. Native's `known` rows are not made again."""
     screen = Console(stderr=True, highlight=False, markup=False)
     rows: list[bench.Row] = []
-    total = len(bench.with_natives(cells))
+    there = {bench.cell_of(row) for row in known or [] if row["fs"] == bench.NATIVE}
+    total = len([cell for cell in bench.with_natives(cells) if cell not in there])
     bars = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
                     console=screen, transient=True, disable=not screen.is_terminal)
     with bars:
         task = bars.add_task("", total=total)
         for cell, row in bench.run_cells(cells, lambda one: (run_both if processor else bench.run_arguments)(program, one, more or [], timeout_s), jobs,
-                                         lambda one: bars.update(task, description=str(one))):
+                                         lambda one: bars.update(task, description=str(one)), known or []):
             rows.append(row)
             bars.advance(task)
             if json_path:

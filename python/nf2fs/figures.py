@@ -6,15 +6,17 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from . import target
+from . import core_digest, target
 from .bench import NATIVE, Catalogue, Cell, Row, base_name, is_good, row_key
 from .bench_table import erases, markdown_row, markdown_rule, milliseconds, number
 from .gates import OURS, PEER, Gate, GateError, Outcome, check_gates, find_row, judge, load_gates, load_unmeasured
 
 __all__ = ["GateError", "check_gates", "load_gates"]
 
+ROOT = Path(__file__).resolve().parents[2]
 STRONG = "yaffs2"                # the peer that is strong, with the RAM that it takes
 BEGIN, END = "<!-- figures:begin -->", "<!-- figures:end -->"
 MACHINE_OPTIONS = ("--json", "--cell", "--jobs", "-j", "--output", "--readme", "--timeout", "--with")
@@ -48,11 +50,14 @@ def command_line() -> str:
 
 # ---- measuring ----
 
-def cells_for(gates: list[Gate], catalogue: Catalogue, long: bool = False) -> tuple[list[Cell], list[str]]:
+SYSTEMS = (NATIVE, OURS, PEER)
+
+
+def cells_for(gates: list[Gate], catalogue: Catalogue, long: bool = False, wanted: Sequence[str] = SYSTEMS) -> tuple[list[Cell], list[str]]:
     """The cells that the gates need (long ones where they are asked for), and the workloads that the program does not have."""
     cells: list[Cell] = []
     absent: list[str] = []
-    systems = [name for name in (NATIVE, OURS, PEER) if name in catalogue.file_systems]
+    systems = [name for name in wanted if name in catalogue.file_systems]
     for gate in gates:
         if gate.workload == target.WORKLOAD or (gate.long and not long):
             continue
@@ -75,7 +80,7 @@ def without(cells: list[Cell], rows: list[Row]) -> list[Cell]:
 
 def used_cells(catalogue: Catalogue) -> list[Cell]:
     """The cells of the table of used chips."""
-    systems = [name for name in (NATIVE, OURS, PEER) if name in catalogue.file_systems]
+    systems = [name for name in SYSTEMS if name in catalogue.file_systems]
     used = [Cell(system, catalogue.chip_of(workload), workload, state) for state in USED_STATES
             for workload in USED_WORKLOADS if workload in catalogue.workloads for system in systems]
     return used + [Cell(STRONG, catalogue.chip_of(workload), workload) for workload in README_WORKLOADS if workload in catalogue.workloads and STRONG in catalogue.file_systems]
@@ -85,7 +90,7 @@ def target_rows(gates: list[Gate], root: Path | None = None) -> list[Row]:
     """Code size, RAM and stack of both, where a gate asks for them and a cross compiler is there."""
     if not any(gate.workload == target.WORKLOAD for gate in gates):
         return []
-    measured = (target.measure(root or Path(__file__).resolve().parents[2], fs) for fs in (OURS, PEER))
+    measured = (target.measure(root or ROOT, fs) for fs in (OURS, PEER))
     return [row for row in measured if row]
 
 
@@ -125,7 +130,7 @@ def outcome_cells(outcome: Outcome, rows: list[Row]) -> list[str]:
             row_time(ours), erase_debt(ours), row_time(peer), erase_debt(peer)]
 
 
-def page(outcomes: list[Outcome], rows: list[Row], command: str) -> str:
+def page(outcomes: list[Outcome], rows: list[Row], command: str, root: Path = ROOT) -> str:
     met = sum(outcome.verdict == "met" for outcome in outcomes)
     unmeasured = sum(outcome.verdict == "not measured" for outcome in outcomes)
     versions = sorted({f"{row['fs']} {row['version']}" for row in rows if row.get("version") and row["fs"] in (OURS, PEER)})
@@ -135,6 +140,7 @@ def page(outcomes: list[Outcome], rows: list[Row], command: str) -> str:
              "them costs with the smallest erase (12.2 us a byte on W25Q256). Where a file system erases inside the run, its",
              "time holds those erases already. A figure of LittleFS marked 'stated' was not measured here.", "",
              f"{met} of {len(outcomes)} gates met, {len(outcomes) - met - unmeasured} not met, {unmeasured} not measured.", "",
+             *core_digest.lines_of(rows, root), "",
              markdown_row(list(HEADINGS)), markdown_rule(HEADINGS, TEXT)]
     lines += [markdown_row(outcome_cells(outcome, rows)) for outcome in outcomes]
     lines += ["", *used_section(rows)]

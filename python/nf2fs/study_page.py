@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
+from . import core_digest
 from .bench import Row, is_good
 from .bench_table import markdown_row, markdown_rule, milliseconds, number
 from .plots import ACCESSES, latency_series, name_of, overwrite_place, systems_of
 
+ROOT = Path(__file__).resolve().parents[2]
+GROUPS = ("overwrite", "latency", "directory", "lifespan", "space")
 CHIP = "w25q128"                # of the overwrite and latency rows
 OURS, PEER = "nf2fs", "littlefs"
 SPECIAL = {"4ks": "4 KiB, four of five in a scattered fifth", "1ks": "1 KiB, four of five in a scattered fifth",
@@ -229,12 +233,18 @@ def spaces(rows: list[Row], drawn: set[str], folder: str) -> list[str]:
     return [*lines, *table(headings, found, {"files", "chip"})]
 
 
-def page(rows: list[Row], drawn: set[str], folder: str) -> str:
+def shown_rows(rows: list[Row]) -> list[Row]:
+    """Those that this page shows; the files hold rows of gates, too."""
+    return [row for row in rows if row.get("group") in GROUPS]
+
+
+def page(rows: list[Row], drawn: set[str], folder: str, root: Path = ROOT) -> str:
     """The whole page; `drawn` are the names of the plots that there are in `folder`, relative to it."""
     versions = sorted({f"{name_of(row['fs'])} {row['version']}" for row in rows if row.get("version") and row["fs"] in (OURS, PEER)})
     lines = ["# Studies", "", f"Made by `make studies` of rows that were measured before; do not edit. Versions: {', '.join(versions)}.", "",
              "What takes too long for every run of the gates ([FIGURES.md](FIGURES.md)), NF2FS beside LittleFS and raw flash: exact counts of a virtual",
-             "chip times its typical times. How the cells run: [norbench/README.md](../norbench/README.md).", ""]
+             "chip times its typical times. How the cells run: [norbench/README.md](../norbench/README.md).", "",
+             *core_digest.lines_of(shown_rows(rows), root), ""]
     for section in (overwrites, latencies, directories, lifespans, spaces):
         lines += section(rows, drawn, folder)
     return "\n".join(lines).rstrip() + "\n"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A stand-in for norbench-cell: same arguments, invented numbers. Writes its process's life to $FAKE_CELL_LOG."""
+"""A stand-in for norbench-cell: same arguments, invented numbers. Writes its process's life to $FAKE_CELL_LOG; $FAKE_CELL_CORE is the core that it says it has."""
 
 import json
 import os
@@ -19,6 +19,8 @@ CATALOGUE = {
     "groups": {"small": ["create"], "stream": ["swrite"], "gc": ["gcfill", "broken"]},
     "file_systems": [{"name": name, "version": "1", "description": name} for name in ("native", "nf2fs", "littlefs")],
     "states": ["fresh", "aged"], "chips": [{"name": "w25q256", "description": ""}]}
+CORE = {"core": os.environ["FAKE_CELL_CORE"]} if "FAKE_CELL_CORE" in os.environ else {}
+CATALOGUE["file_systems"][1] |= CORE
 
 
 def log(text):
@@ -36,6 +38,8 @@ def main():
         return 0
     words = [word for word in sys.argv[1:] if word != "--progress"]
     given = dict(zip((name[2:] for name in words[0::2]), words[1::2]))
+    if given["workload"] == os.environ.get("FAKE_CELL_KILLED"):
+        os.kill(os.getpid(), 9)
     log("begin")
     time.sleep(0.05)
     log("end")
@@ -67,7 +71,7 @@ def main():
                       "chip": given["chip"], "seed": int(given["seed"]), "status": "ok", "verified": True,
                       "maintain_budget_us": int(given.get("maintain", 0)), "time_us": time_us,
                       "program_pages": time_us // 10, "program_bytes": 25600, "read_pages": 3, "erases": 0,
-                      "consumed_bytes": 10000, "worst_call_us": 400, **more}))
+                      "consumed_bytes": 10000, "worst_call_us": 400, **more, **(CORE if given["fs"] == "nf2fs" else {})}))
     return 0
 
 
