@@ -358,6 +358,7 @@ long-rows: release $(VENV)/ready-test
 	$(if $(ROWS),,$(STUDIES) figures --long --fs nf2fs --gate $(LONG_GATES) --jobs $(JOBS) --with "$(LONG)" --json "$(LONG)" --output - > /dev/null)
 
 .PHONY: first-rows
+#: more: all rows of the studies where long.jsonl is not there
 first-rows: release $(VENV)/ready-test
 	$(call measure_studies,nf2fs,$(LONG))
 

@@ -11,7 +11,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from . import bench, bench_best, bench_bounds, bench_campaign, bench_cuts, bench_curves, bench_flame, bench_peers, bench_processor, bench_renew, bench_store, bench_studies, bench_table, bench_wake, bench_wear, figures, linux_cli
+from . import bench, bench_best, bench_bounds, bench_campaign, bench_cuts, bench_curves, bench_flame, bench_peers, bench_processor, bench_renew, bench_store, bench_studies, bench_table, bench_wake, bench_wear, core_digest, figures, linux_cli
 from .bench_run import CellOption, MhzOption, names, print_tables, run_with_progress
 from .cli import run as run_application
 from .commands.app import every_command
@@ -145,7 +145,7 @@ def report(
     rows = [bench.with_ratio(row, natives.get(bench.row_key(row)[1:])) for row in rows]
     cells, cuts = [row for row in rows if not bench_cuts.is_cuts(row)], [row for row in rows if bench_cuts.is_cuts(row)]
     if as_markdown:
-        print("\n".join([*([bench_table.markdown(cells, mhz)] if cells else []), *(["### Power cuts", "", bench_cuts.markdown(cuts)] if cuts else [])]))
+        print("\n".join([*core_digest.lines_of(cells, figures.ROOT), "", *([bench_table.markdown(cells, mhz)] if cells else []), *(["### Power cuts", "", bench_cuts.markdown(cuts)] if cuts else [])]))
     elif not (html or parquet):
         print_tables(cells, mhz)
         if cuts:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from . import bench
+from . import bench, core_digest
 from .bench_table import markdown_row, markdown_rule
 
 PUBLISHED = "norbench/data/published.toml"
@@ -245,6 +245,7 @@ def page(root: Path, rows: list[bench.Row], catalogue: bench.Catalogue) -> str:
     values = [find_value(entry, rows, others, catalogue) for entry in entries(root)]
     found = pairs(rows, others)
     lines = ["# Validation", "", "Made by `norbench validate`; do not edit. What is measured here beside what others printed or measured.", "",
+             *core_digest.lines_of(rows, root), "",
              *papers_section(root),
              "## What papers print", "", *published_table(values), "",
              "Times of the NF2FS paper were taken on a board and contain its processor and bus; here the flash alone is charged.", "",

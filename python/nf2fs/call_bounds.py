@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import core_digest
 from .bench import TIMEOUT_S, BenchError, Catalogue, Cell, Row, is_good, run_arguments
 from .bench_table import markdown_row, markdown_rule, number
 
+ROOT = Path(__file__).resolve().parents[2]
 FS = "nf2fs"
 MEASURES = ("read_pages", "program_pages", "erases", "erases_ahead")
 HEADINGS = ("call", "room", "pages read", "seen", "pages programmed", "seen", "erases", "seen", "erases while erased blocks last", "seen")
@@ -185,6 +187,7 @@ def page(tables: list[dict], rows: list[Row], command: str) -> str:
     lines = ["# Bounds", "", f"Made by `{command}`; do not edit.", "", *table["about"], "",
              f"{number(calls)} calls of {number(len({row['workload'] for row in rows}))} workloads in {number(len(rows))} runs: {number(past)} past their bounds; "
              f"{number(without)} were of those that have none.", "",
+             *core_digest.lines_of(rows, ROOT), "",
              markdown_row(list(HEADINGS)), markdown_rule(HEADINGS, {"call", "room"})]
     lines += [markdown_row(line_of(bound, seen)) for bound in table["bounds"]]
     lines += ["", "`seen`: the most that a call came to, and in brackets the largest share of its own bound that one came to (not always the same call).", "",

@@ -46,14 +46,14 @@ def of_tree(root: Path) -> str | None:
 
 def lines_of(rows: list[dict], root: Path, fs: str = "nf2fs") -> list[str]:
     """Of which cores the rows of a page are: one line where all are of the core in this tree; else one more for each other core."""
-    ours = [row for row in rows if row["fs"].split(":")[0] == fs and row.get("workload") != "target"]
+    ours = [row for row in rows if row.get("fs", fs).split(":")[0] == fs and row.get("workload") != "target"]
     here = of_tree(root)
     if not ours or here is None:
         return []
     others: dict[str | None, list[str]] = {}
     for row in ours:
         if row.get("core") != here:
-            others.setdefault(row.get("core"), []).append(row["workload"])
+            others.setdefault(row.get("core"), []).append(row.get("workload", ""))
     of_here = f"the core that was in the tree when this page was made, `{here}` (a digest of its code)"
     if not others:
         return [f"All rows of NF2FS are of {of_here}."]
