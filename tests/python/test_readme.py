@@ -34,7 +34,7 @@ def test_make_help_names_every_target():
     shown = subprocess.run(["make", "-C", str(ROOT), "help"], capture_output=True, text=True, timeout=60, check=True).stdout
     helped = set(re.findall(r"^  make ([a-z-]+)", shown, re.M))
     # Those are steps of others.
-    assert targets - helped == {"asan", "first-rows", "freertos", "fatfs", "littlefs", "python", "test-needs", "yaffs2"} and helped <= targets
+    assert targets - helped == {"asan", "freertos", "fatfs", "littlefs", "python", "test-needs", "yaffs2"} and helped <= targets
 
 
 PAGES = sorted(
