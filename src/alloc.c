@@ -63,7 +63,7 @@ static uint32_t claim_size(const nf2_t *fs)
     return nf2_min(1u << nf2_min(fs->space.claims, 4), CLAIM_MOST);
 }
 
-/* The next claims of two writers are each other's from now on. */
+/* Two writers take each other's blocks from now on. */
 static void swap(struct nf2_claim *a, struct nf2_claim *b)
 {
     struct nf2_claim kept = *a;
@@ -102,10 +102,13 @@ static void leave_unerased(nf2_t *fs, struct nf2_claim *claim)
     }
 }
 
-/* Nothing was written to the regions that were opened last: they are free again. */
-static void close_again(nf2_t *fs, struct nf2_claim *claim, uint32_t opened)
+/*
+ * The regions that were opened last, of so many blocks, are free again; not if a bad block was left
+ * out at their front: then they are in use, and what is left of them is found by a walk.
+ */
+static void close_again(nf2_t *fs, struct nf2_claim *claim, uint32_t first, uint32_t opened)
 {
-    if (opened > 0 && claim->start == nf2_region_first(fs, nf2_region_of(fs, claim->start))) {
+    if (opened > 0 && claim->start == first) {
         nf2_claim_undo(fs, claim, opened);
     }
     claim->count = 0;
@@ -138,18 +141,19 @@ static int claim_more(nf2_t *fs, enum nf2_writer_kind who, uint32_t most)
         opened = nf2_claim_open(fs, claim, region, most);
     }
     claim->count = (uint8_t)nf2_min(opened > 0 ? opened : nf2_claim_rest(fs, claim), most);
+    uint32_t first = claim->start;
     while (result == NF2_OK && claim->count > 0 && claim->erased == 0) {
         result = erase_front(fs, claim);
     }
     if (result < 0) {
-        close_again(fs, claim, opened);
+        close_again(fs, claim, first, opened);
         return result;
     }
     fs->space.claims = (uint8_t)nf2_min(fs->space.claims + 1u, 255);
     nf2_space_changed(fs);
     result = NF2_BROKEN(NF2_FAULT_CLAIM) ? NF2_OK : nf2_journal_here(fs);
     if (result == NF2_FAILED_BLOCK) {
-        close_again(fs, claim, opened);
+        close_again(fs, claim, first, opened);
         result = nf2_journal_checkpoint(fs);
     }
     return result < 0 ? result : 1;

@@ -286,10 +286,92 @@ TEST(a_sixteenth)
     patterns("tinyecc1m");
 }
 
+/* ---- a claim and the log in one call ------------------------------------------------------------ */
+
+#define PARTS 44u
+
+/* Of regions of one block: what is free is erased when it is claimed. */
+static void nothing_is_erased(struct nf2_space *space)
+{
+    for (unsigned i = 0; i < sizeof space->state; i++) {
+        space->state[i] &= (uint8_t)~(space->state[i] >> 1 & 0x55u);
+    }
+    for (unsigned i = 0; i < NF2_WRITERS; i++) {
+        space->claim[i].erased = 0;
+    }
+    space->erased_regions = 0;
+}
+
+/* A free one in front of one in use. */
+static uint32_t last_free(const struct nf2_space *space)
+{
+    uint32_t block = 4, behind = 0;
+
+    while (block + 1u < space->regions && (behind != 2u || (space->state[block / 4] >> block % 4 * 2 & 3u) != 0)) {
+        behind = space->state[block / 4] >> block % 4 * 2 & 3u;
+        block++;
+    }
+    return block - 1u;
+}
+
+/*
+ * A block is about to be claimed for data: it fails its erase, and then the log fails the CHECKPOINT that has it. What lies behind it
+ * is in use, and stays so.
+ */
+static void claim_is_given_back(unsigned trial)
+{
+    static struct volume volume;
+    char name[24];
+    int status = NF2_OK;
+
+    begin(&volume, "w25q80");
+    CHECK(format_and_mount(&volume, NF2_FORMAT_QUICK));
+    for (unsigned i = 0; i < PARTS; i++) {
+        name_of(i, name);
+        CHECK_EQ(put(&volume, name, 16384, i), NF2_OK);
+    }
+    for (unsigned i = trial % 3; i < PARTS; i += 3) {
+        name_of(i, name);
+        CHECK_EQ(nf2_remove(&volume.fs, name), NF2_OK);
+    }
+    CHECK_EQ(maintain_all(&volume), 0);
+    CHECK_EQ(volume_again(&volume, false), NF2_OK); /* a session that begins erases nothing ahead */
+    CHECK_EQ(put(&volume, "dir/small", 8, trial), NF2_OK);
+    nothing_is_erased(&volume.fs.space);
+    struct nf2_claim *claim = &volume.fs.space.claim[1]; /* of data */
+    CHECK(claim->count == 0 && volume.fs.space.region_log == 0);
+    claim->start = (uint16_t)last_free(&volume.fs.space); /* it is looked for from here on */
+    vflash_break_block(volume.flash, claim->start, false);
+    weak.bad = (struct bad){ { volume.fs.root_head }, 1 };
+    CHECK_EQ(put(&volume, "dir/new", 30000, trial), NF2_OK);
+    CHECK(nf2_block_state(&volume.fs, weak.bad.block[0], NULL) == NF2_BLOCK_BAD); /* else it was not tried */
+    for (unsigned i = 0; status == NF2_OK; i++) {
+        (void)snprintf(name, sizeof name, "dir/more%u", i);
+        status = put(&volume, name, 4096, i);
+    }
+    CHECK_EQ(status, NF2_ERR_NOSPC);
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    for (unsigned i = 0; i < PARTS; i++) {
+        name_of(i, name);
+        CHECK(i % 3 == trial % 3 || holds(&volume, name, 16384, i));
+    }
+    CHECK(holds(&volume, "dir/new", 30000, trial));
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
+TEST(claim_and_log)
+{
+    for (unsigned trial = 0; trial < 3; trial++) {
+        claim_is_given_back(trial);
+    }
+}
+
 int main(void)
 {
     RUN(one_anywhere);
     RUN(super_block_for_good);
     RUN(a_sixteenth);
+    RUN(claim_and_log);
     return check_done();
 }
