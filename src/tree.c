@@ -198,17 +198,16 @@ static int follows(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
     return how == NF2_ABOVE ? found : found > 0 && nf2_key_compare(&entry->key, key) == 0;
 }
 
-int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
+/* The same in the leaf where the key belongs. */
+static int seek_in_leaf(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                         struct nf2_entry *entry)
 {
     struct nf2_way *way = &fs->way;
     struct nf2_iterator gap;
-
-    /* counts leaves, up to 65,536: there are fewer, but a read may have been wrong */
-    entry->record = 0;
     int found = follows(fs, key, how, entry);
+
     NF2_NEAR(way);
-    while (found == 0) {
+    if (found == 0) {
         found = nf2_tree_lead(fs, key, how == NF2_BELOW);
         if (found <= 0) {
             return found;
@@ -216,20 +215,32 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
         NF2_TRY(nf2_node_view(fs, way->node[0], 0, &gap.view));
         NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), &gap));
         found = nf2_gap_seek(fs, &gap, how, entry);
-        if (found == 0) {
-            bool above = how >= NF2_ABOVE;
-            int bounded = ++entry->record == 0 ? NF2_ERR_CORRUPT :
-                          nf2_tree_bound(fs, above, key, &entry->key);
-            if (bounded <= 0) {
-                return bounded;
-            }
-            key = &entry->key;  /* a neighbour has it */
-            how = above ? NF2_AT_OR_ABOVE : NF2_BELOW;
-        }
     }
     if (found > 0) {
         way->last = entry->record;
         way->spot = entry->spot;
+    }
+    return found;
+}
+
+int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
+                        struct nf2_entry *entry)
+{
+    uint32_t id = key->id, leaves = 0;
+    bool above = how >= NF2_ABOVE;
+    int found;
+
+    while ((found = seek_in_leaf(fs, key, how, entry)) == 0 && fs->way.known) {
+        int bounded = nf2_tree_bound(fs, above, key, &entry->key);
+        /* beyond are only other ids: many leaves may be empty there */
+        if (bounded <= 0 || entry->key.id != id) {
+            return bounded < 0 ? bounded : 0;
+        }
+        if (++leaves > UINT16_MAX) { /* there are fewer, but a read may have been wrong */
+            return NF2_ERR_CORRUPT;
+        }
+        key = &entry->key;      /* a neighbour has it */
+        how = above ? NF2_AT_OR_ABOVE : NF2_BELOW;
     }
     return found;
 }
@@ -256,7 +267,7 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
     if (i < NF2_HINTS) {
         NF2_TRY(nf2_entry_at(fs, (uint16_t)(hint >> 13), (int)(hint & 0x1FFFu), entry));
     } else {
-        int found = nf2_tree_seek_as_is(fs, key, NF2_AT_OR_BELOW, entry);
+        int found = seek_in_leaf(fs, key, NF2_AT_OR_BELOW, entry);
         if (found <= 0 || nf2_key_compare(&entry->key, key) != 0) {
             return found < 0 ? found : 0;
         }

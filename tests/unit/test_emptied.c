@@ -143,10 +143,58 @@ TEST(removals_are_quick)
     volume_down(&volume, true);
 }
 
+static uint32_t reads_since(const struct volume *volume, uint64_t before)
+{
+    return (uint32_t)(vflash_counts(volume->flash)->read_pages - before);
+}
+
+/*
+ * Half of a volume was small files that are gone: their leaves are empty until they are joined. What looks for a name that is not
+ * there, or for a piece that a map does not have, does not pass through them.
+ */
+TEST(empty_leaves_are_not_searched)
+{
+    static const char *const missing[] = { "a", "f06000", "f12999", "zz" };
+    static struct volume volume;
+    static uint8_t data[4096];
+    uint32_t most_stat = 0, most_sync = 0;
+    struct nf2_stat stat;
+    char name[NAME_SIZE];
+
+    volume_new(&volume, "w25q256");
+    volume.config.size = 4u << 20;
+    volume_format(&volume);
+    for (unsigned i = 0; i < 13000; i++) {
+        snprintf(name, sizeof name, "f%05u", i);
+        CHECK_EQ(put(&volume, name, 100, i), NF2_OK);
+    }
+    for (unsigned i = 0; i < 13000; i++) {
+        snprintf(name, sizeof name, "f%05u", i);
+        CHECK_EQ(nf2_remove(&volume.fs, name), NF2_OK);
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        uint64_t before = vflash_counts(volume.flash)->read_pages;
+        CHECK_EQ(nf2_stat(&volume.fs, missing[i], &stat), NF2_ERR_NOENT);
+        most_stat = reads_since(&volume, before) > most_stat ? reads_since(&volume, before) : most_stat;
+    }
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "large", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
+    for (unsigned i = 0; i < 20; i++) {
+        CHECK_EQ(nf2_write(&volume.fs, &volume.file, data, sizeof data), (int)sizeof data);
+        uint64_t before = vflash_counts(volume.flash)->read_pages;
+        CHECK_EQ(nf2_sync(&volume.fs, &volume.file), NF2_OK);
+        most_sync = reads_since(&volume, before) > most_sync ? reads_since(&volume, before) : most_sync;
+    }
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    printf("among empty leaves: %u pages read for a name that is not there, %u for a sync\n", (unsigned)most_stat, (unsigned)most_sync);
+    CHECK(most_stat <= 300 && most_sync <= 1000);
+    volume_down(&volume, true);
+}
+
 int main(void)
 {
     RUN(removals_are_quick);
     RUN(removals_on_full);
     RUN(reserve_is_kept);
+    RUN(empty_leaves_are_not_searched);
     return check_done();
 }
