@@ -147,12 +147,14 @@ static int erase_rest(nf2_t *fs)
         }
     }
     for (uint32_t rest = nf2_claim_rest(fs, nodes); nodes->erased < rest;) {
-        int erased = nf2_alloc_erase(fs, (uint32_t)nodes->start + nodes->erased, 1);
+        uint32_t at = (uint32_t)nodes->start + nodes->erased, large = nf2_large_blocks(fs);
+        bool fits = nf2_large_begins(fs, at) && nodes->erased + large <= rest;
+        int erased = nf2_alloc_erase(fs, at, fits ? large : 1);
         if (erased == NF2_FAILED_BLOCK) {
             break;
         }
         NF2_TRY(erased);
-        nodes->erased++;
+        nodes->erased = (uint8_t)(nodes->erased + (uint32_t)erased);
     }
     if (fs->next_suspect) {
         int erased = nf2_alloc_erase(fs, fs->root_next, 1);
