@@ -64,7 +64,8 @@ def test_only_rows_of_another_core_are_measured_anew(norbench, rows, tmp_path):
 def test_a_part_of_the_rows(norbench, rows):
     assert norbench("renew", rows, "--cell", CELL, "--workload", "dir*,create")[0] == 0
     assert runs(rows) == 1 and [one.get("core") for one in bench.read_rows(rows) if one["fs"] == "nf2fs"] == ["new", "old", "new", "old", None]
-    assert norbench("renew", rows, "--cell", CELL, "--workload", "create", "--all")[0] == 0
+    assert "no such row" in norbench("renew", rows, "--cell", CELL, "--chip", "w25q80")[2]
+    assert norbench("renew", rows, "--cell", CELL, "--workload", "create", "--chip", "w25q80,w25q256", "--all")[0] == 0
     anew = next(one for one in bench.read_rows(rows) if one["fs"] == "nf2fs" and one["workload"] == "create")
     assert runs(rows) == 2 and anew["ratio_native"] == 2.2         # native's row of the file, which was not measured anew
 
