@@ -6,6 +6,7 @@
 
 #define KIB 1024u
 #define MIB (1024u * 1024u)
+#define NAND_ECC_MAX 32u
 
 /* A block of 4 KiB, and the 32 and 64 KiB erases beside it. */
 #define BLOCK_4K .block_size = 4 * KIB, .erase_sizes = {4 * KIB, 32 * KIB, 64 * KIB}
@@ -109,7 +110,23 @@ static const struct vflash_chip catalogue[] = {
     {.name = "hffs-nand", .description = "NAND of HFFS's evaluation, 128 MiB, pages of 2 KiB, blocks of 128 KiB; 8 bad ones assumed",
      .size = 128 * MIB, .page_size = 2 * KIB, .block_size = 128 * KIB, .erase_sizes = {128 * KIB}, .erase_us = {2000}, .program_unit = 2 * KIB,
      .read_page_us = 125, .read_page_slow_us = 126, .program_page_us = 400, .first_byte_pct = 100, .endurance = 100000, .read_unit = 1,
-     .nand = 1, .spare_size = 64, .factory_bad = 8},
+     .nand = 1, .spare_size = 64, .factory_bad = 8, .ecc_bits = 1, .ecc_weak = 1, .worn_errors_ppm = 1400, .disturb_reads = 1000000},
+
+    /*
+     * Serial NAND of today. Geometry, code and the most bad blocks at delivery: as drivers/mtd/nand/spi of Linux describes the parts.
+     * Times of pages and blocks, and those of a bus of four lines at 100 MHz: assumed as is usual for such parts; wrong bits: see
+     * vflash_nand_driver.
+     */
+    {.name = "w25n01gv", .description = "Winbond W25N01GV, serial NAND, 128 MiB, mends 1 bit in 512 B; times assumed",
+     .size = 128 * MIB, .page_size = 2 * KIB, .block_size = 128 * KIB, .erase_sizes = {128 * KIB}, .erase_us = {2000}, .erase_max_us = {10000},
+     .program_unit = 2 * KIB, .read_page_us = 60, .read_page_slow_us = 60, .program_page_us = 250, .program_page_max_us = 700,
+     .first_byte_pct = 100, .endurance = 100000, .read_unit = 1, .nand = 1, .spare_size = 64, .factory_bad = 20, .bus_byte_ns = 20,
+     .ecc_bits = 1, .ecc_weak = 1, .worn_errors_ppm = 1400, .disturb_reads = 1000000, .worn_out_pct = 100},
+    {.name = "mt29f2g01", .description = "Micron MT29F2G01ABAGD, serial NAND, 256 MiB, mends 8 bits in 512 B; times assumed",
+     .size = 256 * MIB, .page_size = 2 * KIB, .block_size = 128 * KIB, .erase_sizes = {128 * KIB}, .erase_us = {2000}, .erase_max_us = {10000},
+     .program_unit = 2 * KIB, .read_page_us = 46, .read_page_slow_us = 46, .program_page_us = 220, .program_page_max_us = 600,
+     .first_byte_pct = 100, .endurance = 100000, .read_unit = 1, .nand = 1, .spare_size = 128, .factory_bad = 40, .bus_byte_ns = 20,
+     .ecc_bits = 8, .ecc_weak = 4, .worn_errors_ppm = 1000000, .disturb_reads = 1000000, .worn_out_pct = 100},
 
     {.name = "tiny256k", .description = "256 KiB for tests", .size = 256 * KIB, .program_unit = 1, W25Q_256},
     {.name = "tiny128k", .description = "128 KiB for tests", .size = 128 * KIB, .program_unit = 1, W25Q_256},
@@ -123,6 +140,10 @@ static const struct vflash_chip catalogue[] = {
     {.name = "tiny64k", .description = "4 MiB for tests, blocks of 64 KiB, of which logs use a part", .size = 4 * MIB, .page_size = 256,
      .block_size = 64 * KIB, .erase_sizes = {64 * KIB}, .erase_us = {150000}, .program_unit = 1, .read_page_us = 4, .read_page_slow_us = 41,
      .program_page_us = 400, ENDURING},
+    {.name = "tinynand", .description = "4 MiB NAND for tests, pages of 2 KiB, blocks of 64 KiB, that wear out soon", .size = 4 * MIB,
+     .page_size = 2 * KIB, .block_size = 64 * KIB, .erase_sizes = {64 * KIB}, .erase_us = {2000}, .program_unit = 2 * KIB, .read_page_us = 60,
+     .read_page_slow_us = 60, .program_page_us = 250, .first_byte_pct = 100, .endurance = 50, .read_unit = 1, .nand = 1, .spare_size = 64,
+     .factory_bad = 2, .bus_byte_ns = 20, .ecc_bits = 8, .ecc_weak = 5, .worn_errors_ppm = 1000000, .disturb_reads = 1000, .worn_out_pct = 100},
     {.name = "tiny512", .description = "256 KiB for tests, pages of 512 B", .size = 256 * KIB, .program_unit = 1, .page_size = 512, W25Q},
 };
 
@@ -192,6 +213,12 @@ static const char *geometry_fault(const struct vflash_chip *chip)
     }
     if (chip->factory_bad >= chip->size / chip->block_size || (chip->nand == 0 && (chip->spare_size != 0 || chip->factory_bad != 0))) {
         return "factory_bad must be below the number of blocks, and NOR has neither bad blocks nor spare bytes";
+    }
+    if (chip->nand == 0 && (chip->bus_byte_ns | chip->ecc_bits | chip->ecc_weak | chip->worn_errors_ppm | chip->disturb_reads | chip->worn_out_pct) != 0) {
+        return "bus_byte_ns, ecc_bits, ecc_weak, worn_errors_ppm, disturb_reads and worn_out_pct are of NAND alone";
+    }
+    if (chip->ecc_bits > NAND_ECC_MAX || chip->ecc_weak > chip->ecc_bits || (chip->ecc_bits != 0 && chip->ecc_weak == 0)) {
+        return "ecc_bits must be at most 32, and ecc_weak from 1 to ecc_bits where there are any";
     }
     return chip->first_byte_pct > 100 ? "first_byte_pct must be at most 100" : NULL;
 }

@@ -17,7 +17,7 @@ struct part {
     size_t size;
 };
 
-#define PARTS 5u
+#define PARTS 8u
 
 static void parts_of(const struct vflash *chip, struct part parts[PARTS])
 {
@@ -25,7 +25,11 @@ static void parts_of(const struct vflash *chip, struct part parts[PARTS])
     parts[1] = (struct part){chip->marks, chip->blocks};
     parts[2] = (struct part){chip->programmed, chip->programmed_bytes};
     parts[3] = (struct part){chip->spare, (size_t)(chip->chip.size >> chip->page_shift) * chip->chip.spare_size};
-    parts[4] = (struct part){chip->memory, chip->chip.size};
+    bool nand = chip->chip.nand != 0;
+    parts[4] = (struct part){chip->page_errors, nand ? chip->chip.size >> chip->page_shift : 0};
+    parts[5] = (struct part){chip->block_reads, nand ? chip->blocks * sizeof(*chip->block_reads) : 0};
+    parts[6] = (struct part){chip->page_buffer, nand ? chip->chip.page_size : 0};
+    parts[7] = (struct part){chip->memory, chip->chip.size};
 }
 
 /* ---- in memory ------------------------------------------------------------------------------------ */

@@ -40,6 +40,12 @@ static const struct key keys[] = {
     {FIELD(nand), .numbers = 1},
     {FIELD(spare_size), .numbers = 1},
     {FIELD(factory_bad), .numbers = 1},
+    {FIELD(bus_byte_ns), .numbers = 1},
+    {FIELD(ecc_bits), .numbers = 1},
+    {FIELD(ecc_weak), .numbers = 1},
+    {FIELD(worn_errors_ppm), .numbers = 1},
+    {FIELD(disturb_reads), .numbers = 1},
+    {FIELD(worn_out_pct), .numbers = 1},
 };
 
 #define KEY_COUNT (sizeof(keys) / sizeof(keys[0]))

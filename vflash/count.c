@@ -98,6 +98,39 @@ void count_time(struct vflash *chip, uint64_t us)
     counts->time_model_us += us;
 }
 
+/* Each call is rounded to a microsecond by itself, where microseconds are counted. */
+void count_bus(struct vflash *chip, uint32_t length)
+{
+    struct vflash_counts *counts = &chip->state.counts;
+    uint64_t ns = (uint64_t)length * chip->chip.bus_byte_ns, us = (ns + 500) / 1000;
+    counts->time_us += us;
+    counts->time_slow_us += us;
+    counts->time_byte_ns += ns;
+    counts->time_max_us += us;
+    counts->time_model_us += us;
+}
+
+void count_transfer(struct vflash *chip, uint32_t length)
+{
+    chip->state.counts.read_calls++;
+    chip->state.counts.read_bytes += length;
+    count_bus(chip, length);
+}
+
+void count_array_read(struct vflash *chip, uint32_t page)
+{
+    struct vflash_counts *counts = &chip->state.counts;
+    if (chip->page_reads != NULL) {
+        chip->page_reads[page]++;
+    }
+    counts->read_pages++;
+    counts->time_us += chip->chip.read_page_us;
+    counts->time_slow_us += chip->chip.read_page_slow_us;
+    counts->time_byte_ns += chip->chip.read_page_us * 1000ull;
+    counts->time_max_us += chip->chip.read_page_us;
+    counts->time_model_us += chip->chip.read_page_us;
+}
+
 const struct vflash_counts *vflash_counts(const struct vflash *chip)
 {
     return &chip->state.counts;

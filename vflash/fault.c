@@ -257,6 +257,7 @@ uint64_t vflash_operations(const struct vflash *chip)
 void vflash_power_on(struct vflash *chip)
 {
     chip->state.off = false;
+    nand_forget(chip);
 }
 
 void vflash_fail_at(struct vflash *chip, uint64_t operation)

@@ -38,11 +38,24 @@ struct vflash_state {
     struct vflash_conditions conditions;
     bool conditioned;           /* any of them is set */
     struct background background;
+    uint64_t nand_seed;         /* NAND: which bits fail, which blocks wear out when */
+    uint64_t garbage_in;        /* programs of pages until the one that stores something else; 0: none */
+    uint32_t garbage_byte;
+    bool garbage_is_fine;       /* ... and reads well */
+    int buffer_result;          /* what was mended in the page in the buffer */
+    uint32_t buffered;          /* 1 and the number of the page that was read into the buffer; 0: none */
+    uint32_t loaded;            /* end of what was loaded into the buffer; 0: nothing */
 };
+
+#define NAND_CODEWORD 512u      /* bytes that are mended together */
+#define NAND_GARBAGE 255u       /* of page_errors: no code fits */
+#define NAND_ERRORS_STREAM 0x4E414E44u
+#define NAND_WEAR_STREAM 0x57454152u
 
 struct vflash {
     struct vflash_chip chip;
     struct nf2_flash driver;
+    struct nf2_nand nand_driver;
     struct vflash_state state;
     uint8_t *memory;
     uint32_t *wear;             /* each block */
@@ -50,6 +63,9 @@ struct vflash {
     uint8_t *programmed;        /* a bit for each unit of a write-once chip, else NULL */
     uint32_t *page_reads, *page_programs;   /* each page, where vflash_count_each_page asked for it */
     uint8_t *spare;             /* NAND: spare_size bytes for each page, or NULL */
+    uint8_t *page_errors;       /* NAND, each page: wrong bits in each codeword beside those of wear and reads, or NAND_GARBAGE */
+    uint32_t *block_reads;      /* NAND, each block: reads of its pages since its erase, by vflash_nand_driver */
+    uint8_t *page_buffer;       /* NAND: the chip's own, of a page */
     uint32_t blocks;
     uint32_t programmed_bytes;  /* size of `programmed` */
     unsigned page_shift, block_shift, unit_shift;
@@ -76,6 +92,12 @@ struct program {
 
 /* A chip without contents: `memory` is NULL. NULL on failure, with a message. */
 struct vflash *chip_make(const struct vflash_chip *chip, char *message, size_t message_size);
+/* Traces a call; returns `result`. */
+int chip_done(struct vflash *chip, const char *operation, uint32_t address, uint32_t length, const char *wrong, int result);
+/* Counts a violation. Returns whether the call is refused. */
+bool chip_refuses(struct vflash *chip, const char *wrong);
+/* The power was off before the call, or fails with it. */
+int chip_off(struct vflash *chip);
 /* Erases blocks [first, end) completely, but not broken ones. Returns 0 or NF2_FLASH_BAD. */
 int chip_erase_blocks(struct vflash *chip, uint32_t first, uint32_t end);
 
@@ -103,6 +125,10 @@ void count_erase(struct vflash *chip, int index, uint32_t first_block, uint32_t 
 /* The same without its time; and time alone. */
 void count_erase_begun(struct vflash *chip, int index, uint32_t first_block, uint32_t end_block);
 void count_time(struct vflash *chip, uint64_t us);
+/* Bytes over the bus of a NAND chip: their time. Of a read from its buffer: a call, too. From its cells into its buffer. */
+void count_bus(struct vflash *chip, uint32_t length);
+void count_transfer(struct vflash *chip, uint32_t length);
+void count_array_read(struct vflash *chip, uint32_t page);
 
 /* ---- conditions.c: times under conditions, in microseconds ---------------------------------------- */
 
@@ -111,11 +137,24 @@ uint64_t conditions_erase_us(const struct vflash *chip, int index, uint32_t firs
 
 /* ---- nand.c ------------------------------------------------------------------------------------- */
 
-/* Spare bytes and factory bad blocks. Returns whether there was memory. */
+/* Spare bytes, factory bad blocks, the buffer. Returns whether there was memory. */
 bool nand_make(struct vflash *chip);
+void nand_free(struct vflash *chip);
+uint32_t nand_pages_per_block(const struct vflash *chip);
+uint32_t nand_block_of(const struct vflash *chip, uint32_t page);
+uint8_t *nand_spare(const struct vflash *chip, uint32_t page);
 /* What is wrong with the program besides what is wrong on NOR, or NULL. */
 const char *nand_program_fault(const struct vflash *chip, uint32_t address, uint32_t length);
 void nand_blank(struct vflash *chip, uint32_t first_block, uint32_t end_block);
+
+/* ---- nand_errors.c, nand_driver.c --------------------------------------------------------------- */
+
+/* The result of a read of the page, whose content is in `data`; what cannot be mended is wrong there afterwards. */
+int nand_errors(const struct vflash *chip, uint32_t page, uint8_t *data);
+/* Whether the block has had more erases than it stands. */
+bool nand_worn_out(const struct vflash *chip, uint32_t block);
+/* The chip's buffer holds nothing any more. */
+void nand_forget(struct vflash *chip);
 
 /* ---- fault.c ------------------------------------------------------------------------------------ */
 

@@ -25,7 +25,7 @@ static const char *result_text(int result)
     }
 }
 
-static int done(struct vflash *chip, const char *operation, uint32_t address, uint32_t length, const char *wrong, int result)
+int chip_done(struct vflash *chip, const char *operation, uint32_t address, uint32_t length, const char *wrong, int result)
 {
     if (chip->trace != NULL) {
         fprintf(chip->trace, "%s 0x%08" PRIx32 " %" PRIu32 "%s%s%s\n", operation, address, length, result_text(result),
@@ -34,8 +34,7 @@ static int done(struct vflash *chip, const char *operation, uint32_t address, ui
     return result;
 }
 
-/* Counts a violation. Returns whether the call is refused. */
-static bool refuse(struct vflash *chip, const char *wrong)
+bool chip_refuses(struct vflash *chip, const char *wrong)
 {
     if (wrong == NULL) {
         return false;
@@ -45,8 +44,7 @@ static bool refuse(struct vflash *chip, const char *wrong)
     return chip->strict;
 }
 
-/* The power was off before the call, or fails with it. */
-static int off(struct vflash *chip)
+int chip_off(struct vflash *chip)
 {
     return chip->state.off ? VFLASH_OFF : fault_power_off(chip);
 }
@@ -73,19 +71,20 @@ static int driver_read(void *context, uint32_t address, void *data, uint32_t len
 {
     struct vflash *chip = context;
     if (chip->state.off || background_cut(chip)) {
-        return off(chip);
+        return chip_off(chip);
     }
     if (fault_call_fails(chip)) {
-        return done(chip, "read", address, length, NULL, VFLASH_FAILED);
+        return chip_done(chip, "read", address, length, NULL, VFLASH_FAILED);
     }
     const char *wrong = rules_read(chip, address, length);
-    if (refuse(chip, wrong)) {
-        return done(chip, "read", address, length, wrong, VFLASH_VIOLATION);
+    if (chip_refuses(chip, wrong)) {
+        return chip_done(chip, "read", address, length, wrong, VFLASH_VIOLATION);
     }
     background_give_way(chip);
     count_read(chip, address, length);
+    count_bus(chip, length);
     copy_out(chip, address, data, length);
-    return done(chip, "read", address, length, wrong, 0);
+    return chip_done(chip, "read", address, length, wrong, 0);
 }
 
 /* ---- program ------------------------------------------------------------------------------------ */
@@ -122,6 +121,8 @@ static int program_page(struct vflash *chip, const struct program *program, bool
     uint32_t wrapped = program->length - program->straight;
     uint8_t marks = chip->marks[program->address >> chip->block_shift];
     count_program(chip, program);
+    count_bus(chip, program->length);
+    nand_forget(chip);
     units_set(chip, program->address, program->straight);
     units_set(chip, page_start, wrapped);
     if (marks & MARK_BROKEN) {
@@ -142,10 +143,10 @@ static int driver_program(void *context, uint32_t address, const void *data, uin
 {
     struct vflash *chip = context;
     if (chip->state.off || background_cut(chip)) {
-        return off(chip);
+        return chip_off(chip);
     }
     if (chip->read_only) {
-        return done(chip, "program", address, length, "the image is open for reading only", VFLASH_FAILED);
+        return chip_done(chip, "program", address, length, "the image is open for reading only", VFLASH_FAILED);
     }
     bool fails = fault_call_fails(chip);
     bool cut = fault_operation_cut(chip, false, address, length);
@@ -154,13 +155,13 @@ static int driver_program(void *context, uint32_t address, const void *data, uin
     if (!fails) {
         wrong = rules_program(chip, address, data, length);
         result = VFLASH_VIOLATION;
-        if (!refuse(chip, wrong)) {
+        if (!chip_refuses(chip, wrong)) {
             background_give_way(chip);
             struct program program = make_program(chip, address, data, length);
             result = program_page(chip, &program, cut);
         }
     }
-    (void)done(chip, "program", address, length, wrong, cut ? VFLASH_OFF : result);
+    (void)chip_done(chip, "program", address, length, wrong, cut ? VFLASH_OFF : result);
     return cut ? fault_power_off(chip) : result;
 }
 
@@ -177,12 +178,15 @@ static void blank_blocks(struct vflash *chip, uint32_t first, uint32_t end)
 
 int chip_erase_blocks(struct vflash *chip, uint32_t first, uint32_t end)
 {
-    if (chip->state.marked == 0) {
+    if (chip->state.marked == 0 && chip->chip.worn_out_pct == 0) {
         blank_blocks(chip, first, end);
         return 0;
     }
     int result = 0;
     for (uint32_t block = first; block < end; block++) {
+        if (nand_worn_out(chip, block)) {
+            fault_mark(chip, block, MARK_BROKEN, 0);
+        }
         if (chip->marks[block] & MARK_BROKEN) {
             result = chip->marks[block] & MARK_SILENT ? result : NF2_FLASH_BAD;
         } else {
@@ -211,10 +215,10 @@ static int driver_erase(void *context, uint32_t address, uint32_t length)
 {
     struct vflash *chip = context;
     if (chip->state.off || background_cut(chip)) {
-        return off(chip);
+        return chip_off(chip);
     }
     if (chip->read_only) {
-        return done(chip, "erase", address, length, "the image is open for reading only", VFLASH_FAILED);
+        return chip_done(chip, "erase", address, length, "the image is open for reading only", VFLASH_FAILED);
     }
     bool fails = fault_call_fails(chip);
     bool cut = fault_operation_cut(chip, true, address, length);
@@ -223,12 +227,12 @@ static int driver_erase(void *context, uint32_t address, uint32_t length)
     if (!fails) {
         wrong = rules_erase(chip, address, length);
         result = VFLASH_VIOLATION;
-        bool refused = refuse(chip, wrong);
+        bool refused = chip_refuses(chip, wrong);
         if (!refused && rules_erase_index(chip, length) >= 0) {
             result = erase_range(chip, address, length, cut);
         }
     }
-    (void)done(chip, "erase", address, length, wrong, cut ? VFLASH_OFF : result);
+    (void)chip_done(chip, "erase", address, length, wrong, cut ? VFLASH_OFF : result);
     return cut ? fault_power_off(chip) : result;
 }
 
@@ -238,34 +242,34 @@ static int driver_erase_begin(void *context, uint32_t address, uint32_t length)
 {
     struct vflash *chip = context;
     if (chip->state.off || background_cut(chip)) {
-        return off(chip);
+        return chip_off(chip);
     }
     if (chip->read_only) {
-        return done(chip, "erase begin", address, length, "the image is open for reading only", VFLASH_FAILED);
+        return chip_done(chip, "erase begin", address, length, "the image is open for reading only", VFLASH_FAILED);
     }
     bool fails = fault_call_fails(chip);
     bool cut = fault_operation_cut(chip, true, address, length);
     const char *wrong = fails ? NULL : rules_erase(chip, address, length);
     int result = fails ? VFLASH_FAILED : 0;
     if (!fails && wrong != NULL) {          /* begun in a place that it does not fit: refused in any case */
-        (void)refuse(chip, wrong);
+        (void)chip_refuses(chip, wrong);
         result = VFLASH_VIOLATION;
     }
     if (result != 0 && cut) {
-        (void)done(chip, "erase begin", address, length, wrong, VFLASH_OFF);
+        (void)chip_done(chip, "erase begin", address, length, wrong, VFLASH_OFF);
         return fault_power_off(chip);
     }
     if (result == 0) {
         background_begin(chip, rules_erase_index(chip, length), address, length, cut);
     }
-    return done(chip, "erase begin", address, length, wrong, result);
+    return chip_done(chip, "erase begin", address, length, wrong, result);
 }
 
 static int driver_erase_done(void *context)
 {
     struct vflash *chip = context;
     if (chip->state.off || background_cut(chip)) {
-        return off(chip);
+        return chip_off(chip);
     }
     if (fault_call_fails(chip)) {
         chip->state.background.open = false;    /* it did nothing: as an erase that fails */
@@ -376,7 +380,7 @@ void vflash_free(struct vflash *chip)
     free(chip->programmed);
     free(chip->page_reads);
     free(chip->page_programs);
-    free(chip->spare);
+    nand_free(chip);
     free(chip);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * vflash.h - a virtual serial NOR chip: it counts what is asked of it, charges time, wears, and can fail.
+ * vflash.h - a virtual NOR or NAND chip: it counts what is asked of it, charges time, wears, and can fail.
  *
  * One `struct vflash` is one chip. Contents live in memory or in a mapped image file. All figures are
  * exact and repeatable: counted operations multiplied by the chip's times (see vflash_chip).
@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "nf2fs/flash.h"
+#include "nf2fs/nand.h"
 
 struct vflash;
 
@@ -41,6 +42,12 @@ struct vflash_chip {
     uint32_t nand;              /* 1: NAND: whole pages, each once between erases, in ascending order in a block; spare bytes */
     uint32_t spare_size;        /* bytes beside each page (NAND); 0: none */
     uint32_t factory_bad;       /* NAND: so many blocks are bad from the factory, seeded, never the first one */
+    uint32_t bus_byte_ns;       /* NAND: time of a byte on the bus, beside the times of pages; 0: not counted */
+    uint32_t ecc_bits;          /* NAND: wrong bits in each 512 bytes that are mended; 0: none */
+    uint32_t ecc_weak;          /* from so many mended bits on a page is weak */
+    uint32_t worn_errors_ppm;   /* wrong bits in the mean of 512 bytes at the endurance, in millionths: see below */
+    uint32_t disturb_reads;     /* reads of a block's pages that make as many more; 0: they make none */
+    uint32_t worn_out_pct;      /* from this part of the endurance on blocks go bad; 0: never */
 };
 
 /* The chip named `name`, or NULL. */
@@ -54,7 +61,8 @@ const struct vflash_chip *vflash_chip_at(unsigned index);
  * vflash_chip. The list fields take up to three values with commas between; a number may end in K or M (KiB, MiB).
  * Needed: name, size, page_size, block_size or erase_sizes, erase_us, read_page_us, program_page_us. The others
  * default to: one erase size, read_page_slow_us as read_page_us, program_unit and read_unit 1, first_byte_pct 20,
- * endurance 100000, erase_max_us and program_page_max_us unknown; NAND: program_unit a page, no spare bytes, no bad blocks. Returns 0, or -1 with a message, and then leaves `chip` as it was.
+ * endurance 100000, erase_max_us and program_page_max_us unknown; NAND: program_unit a page, and all else of it 0. Returns 0, or -1
+ * with a message, and then leaves `chip` as it was.
  */
 int vflash_chip_load(const char *path, struct vflash_chip *chip, char *message, size_t message_size);
 
@@ -203,7 +211,8 @@ uint64_t vflash_failed(const struct vflash *chip);                              
 
 /*
  * Bits that turn over by themselves, both ways (retention, read disturb): chosen ones of one byte, or `count` seeded ones, each
- * another, in [address, address + length). Not counted; what is known of units that were programmed stays. Returns how many turned.
+ * another, in [address, address + length). Not counted; what is known of units that were programmed stays. Returns how many turned. On
+ * NAND no code mends them: see vflash_nand_spoil.
  */
 void vflash_flip(struct vflash *chip, uint32_t address, uint8_t mask);
 uint32_t vflash_flip_seeded(struct vflash *chip, uint32_t address, uint32_t length, uint32_t count, uint64_t seed);
@@ -244,6 +253,41 @@ int vflash_load(struct vflash *chip, FILE *file, char *message, size_t message_s
 bool vflash_is_bad(const struct vflash *chip, uint32_t block);
 int vflash_spare_read(struct vflash *chip, uint32_t page, void *data, uint32_t length);
 int vflash_spare_program(struct vflash *chip, uint32_t page, const void *data, uint32_t length);
+
+/*
+ * The driver of nf2fs/nand.h, valid as long as the chip; NULL: it is NOR, or has no spare bytes, or its geometry is not that of
+ * struct nf2_nand. Counts: a page that comes from its cells into the chip's buffer is a page read; what goes over the bus are calls
+ * and bytes. Operations (vflash_cut_at) are programs, copies, erases, and marks that are set. Beside the rules of NAND pages strict
+ * rules refuse: a read, copy or erase between a load and its program; an erase of a block that is marked bad; a program into what a torn
+ * erase left.
+ *
+ * Wrong bits, seen by this driver alone: in each 512 bytes of a programmed page there are, in the mean, worn_errors_ppm millionths
+ * times (w * w + r * (1 + w) / 2). w: erases of the block by its endurance; r: reads of its pages since its erase by disturb_reads. That
+ * reads count linearly, and more with wear, is as Cai et al., "Read disturb errors in MLC NAND flash memory" (DSN 2015), found; the
+ * square of the wear and the factor 2 are assumed. So is the amount, for the catalogue's chips: at the endurance at most about one of a million
+ * codewords has more wrong bits than are mended (the endurance is stated for that code). They only become more until the next
+ * erase, and the same seed gives the same ones. Age alone turns no bits.
+ *
+ * Blocks go bad (NF2_FLASH_BAD at an erase) somewhere between worn_out_pct of the endurance and twice that.
+ *
+ * A cut program leaves, by `byte` of struct vflash_cut: 0 with no mask: a page that reads as blank; a part: one that is LOST; all: a
+ * whole one, with `shuffle` a weak one. A cut erase leaves pages that are LOST, or (untouched, done, weak) as for NOR.
+ */
+const struct nf2_nand *vflash_nand_driver(struct vflash *chip);
+void vflash_nand_seed(struct vflash *chip, uint64_t seed);      /* which bits fail, which blocks wear out: 0 at first */
+uint32_t vflash_nand_reads(const struct vflash *chip, uint32_t block);  /* of its pages since its erase, by this driver */
+
+/* As if the block had been erased, and since then read, so often. */
+void vflash_nand_age(struct vflash *chip, uint32_t block, uint32_t erases, uint32_t reads);
+
+/* So many wrong bits more in each 512 bytes of the page until its erase; 255: no code fits, it is LOST. */
+void vflash_nand_spoil(struct vflash *chip, uint32_t page, uint32_t bits);
+
+/*
+ * The `program`-th program or copy of a page from now on (from 1; 0: none) reports success, but the byte is stored wrong. With `fine`
+ * the page reads well (it came so over the bus), else it is LOST.
+ */
+void vflash_garbage_at(struct vflash *chip, uint64_t program, uint32_t byte, bool fine);
 
 /* One line per operation into `trace` (NULL: none): "program 0x00001000 256", with what went wrong behind it. */
 void vflash_trace(struct vflash *chip, FILE *trace);

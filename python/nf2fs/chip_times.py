@@ -18,7 +18,7 @@ MEANINGS = {
     DATA_SHEET: "typical and maximum times of the part's own data sheet",
     PARTLY: "some of the part's own, the others as the description says",
     PAPER: "as a paper states them that measured with this part",
-    ASSUMED: "those of another part: put the data sheet's into a chip file before you rely on them",
+    ASSUMED: "not the part's own: put the data sheet's into a chip file before you rely on them",
     TESTS: "no part that is sold",
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-const SOURCES: [&str; 16] = [
+const SOURCES: [&str; 18] = [
     "background",
     "catalogue",
     "checkpoint",
@@ -13,6 +13,8 @@ const SOURCES: [&str; 16] = [
     "fault",
     "image",
     "nand",
+    "nand_driver",
+    "nand_errors",
     "rules",
     "spi_array",
     "spi_chip",

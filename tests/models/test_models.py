@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A slice of the crash model and of the wear model."""
+"""A slice of the crash model, of the one of two chips, and of the wear model."""
 
 import sys
 from pathlib import Path
@@ -9,6 +9,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import crash
+import two_chips
 import wear
 from rules import RULES
 
@@ -36,6 +37,23 @@ def test_all_rules_find_nothing():
 def test_rule_left_out_is_found(rule):
     _, failure = crash.explore(
         OTHER_SEED.get(rule, SEED), 2, 3000, {rule}, first=FIRST.get(rule, 0))
+    assert failure is not None
+
+
+# The same of two_chips.py: the first history that shows a rule's absence, as `two_chips.py --rules` prints it.
+TWO_CHIPS = {"data_first": 4, "readback": 5, "compare": 7, "mark": 1, "barrier": 22, "pin": 3, "opened": 3, "lost_stays": 5, "left": 24,
+             "spill": 150, "held": 105, "pending": 36}
+
+
+def test_two_chips_lose_nothing():
+    failure, events = two_chips.explore(300)
+    assert failure is None
+    assert {"bad", "caught", "cut", "free", "merge", "move", "nospace", "spill"} <= set(events)
+
+
+@pytest.mark.parametrize("rule", two_chips.RULES)
+def test_rule_of_two_chips_left_out_is_found(rule):
+    failure, _ = two_chips.explore(1, {rule}, first=TWO_CHIPS.get(rule, 0))
     assert failure is not None
 
 
