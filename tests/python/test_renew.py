@@ -99,8 +99,9 @@ def test_gates_of_one_file_system_alone(norbench, rows, tmp_path):
 
 # ---- the digest ----
 
-def tree(folder, code, header="int f(void);\n"):
-    for name, text in (("src/a.c", code), ("include/nf2fs/nf2fs.h", header)):
+def tree(folder, code, header="int f(void);\n", other="int h(void);\n"):
+    files = (("src/a.c", '#include "nf2fs/nf2fs.h"\n' + code), ("include/nf2fs/nf2fs.h", header), ("include/nf2fs/other.h", other), ("src/notes.txt", other))
+    for name, text in files:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -115,6 +116,13 @@ def test_comments_and_blank_space_are_no_part_of_the_digest(tmp_path):
               tree(tmp_path / "5", 'int f(void) { return 1; }\nconst char *s = "/* not */ a // comment";\n', "int g(void);\n")}
     assert len(others) == 3 and one not in others
     assert core_digest.of_tree(tmp_path) is None
+
+
+def test_a_header_counts_where_the_core_includes_it(tmp_path):
+    code, includes = "int f(void) { return 1; }\n", '#include "nf2fs/other.h"\n'
+    alone = [tree(tmp_path / f"a{index}", code, other=other) for index, other in enumerate(("int h(void);\n", "int h(int);\n"))]
+    used = [tree(tmp_path / f"u{index}", code, includes, other) for index, other in enumerate(("int h(void);\n", "int h(int);\n"))]
+    assert alone[0] == alone[1] and len({*alone, *used}) == 3
 
 
 def test_the_build_makes_the_same_digest(tmp_path):
