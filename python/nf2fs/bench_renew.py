@@ -20,10 +20,10 @@ def is_outdated(row: bench.Row, catalogue: bench.Catalogue) -> bool:
     return row.get("core") != catalogue.cores.get(bench.base_name(row["fs"]))
 
 
-def chosen(rows: list[bench.Row], catalogue: bench.Catalogue, fs: list[str], workloads: list[str], every: bool) -> list[bench.Row]:
+def chosen(rows: list[bench.Row], catalogue: bench.Catalogue, fs: list[str], workloads: list[str], chips: list[str], every: bool) -> list[bench.Row]:
     """The rows to make anew, in their order in the file."""
     return [row for row in rows if bench.base_name(row["fs"]) in fs and (every or is_outdated(row, catalogue))
-            and (not workloads or any(fnmatchcase(name, pattern) for pattern in workloads for name in (row["workload"], bench.base_name(row["workload"]))))]
+            and (not chips or row.get("chip") in chips) and (not workloads or any(fnmatchcase(name, pattern) for pattern in workloads for name in (row["workload"], bench.base_name(row["workload"]))))]
 
 
 def run_anew(program: Path, row: bench.Row, folder: str, timeout_s: int) -> bench.Row:
@@ -63,6 +63,7 @@ def renew(
     path: Annotated[str, typer.Argument(metavar="FILE", help="Rows as JSON lines; each new one is written before the next begins.")],
     fs: Annotated[str, typer.Option("--fs", "-f", help="Only rows of these file systems. Names with commas between.")] = "nf2fs",
     workload: Annotated[Optional[str], typer.Option("--workload", "-w", help="Only these, as ow4k-* or wear. Names with commas between.")] = None,
+    chip: Annotated[Optional[str], typer.Option("--chip", "-c", help="Only those on these chips. Names with commas between.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Rows of the program's own core, too.")] = False,
     show: Annotated[bool, typer.Option("--list", help="Say which rows they are, and run nothing.")] = False,
     folder: Annotated[str, typer.Option("--directory", metavar="DIRECTORY", help="Where runs of lifespans are kept.")] = bench_studies.FOLDER,
@@ -82,7 +83,7 @@ def renew(
     file = Path(path)
     if not file.is_file():
         raise bench.BenchError(f"{path}: no such file")
-    found = chosen(bench.read_rows(file), catalogue, systems, names(workload or ""), every)
+    found = chosen(bench.read_rows(file), catalogue, systems, names(workload or ""), names(chip or ""), every)
     if not found:
         print(f"norbench: {path} has no such row", file=sys.stderr)
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which core a figure is of: a digest of the code in src/ and include/, without comments and blank space.
+"""Which core a figure is of: a digest of the code in src/ and of the headers that it includes, without comments and blank space.
 
 CMake runs this file by itself for the program that measures, so that each row says what it was compiled of:
 
@@ -19,6 +19,8 @@ LENGTH = 12                     # hexadecimal digits
 # Strings and characters stay as they are; what is a comment becomes a blank.
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
 
+_INCLUDED = re.compile(r'#\s*include\s*["<]([^">]+)[">]')
+
 
 def code_of(text: str) -> str:
     """The code without its comments; all blank space counts as one blank."""
@@ -26,20 +28,22 @@ def code_of(text: str) -> str:
     return " ".join(bare.split())
 
 
-def digest_of(folders: list[Path]) -> str | None:
-    """The digest of all C files and headers below these folders; None where there are none."""
-    whole = hashlib.sha256()
-    empty = True
-    for folder in folders:
-        for path in sorted(path for path in folder.rglob("*") if path.suffix in (".c", ".h")):
-            whole.update(f"{path.relative_to(folder).as_posix()}\n{code_of(path.read_text(encoding='utf-8'))}\n".encode())
-            empty = False
-    return None if empty else whole.hexdigest()[:LENGTH]
+def digest_of(sources: Path, include: Path) -> str | None:
+    """The digest of the C files and headers in a folder, and of those headers beside it that they include; None where there are none."""
+    waiting = sorted(path for path in sources.rglob("*") if path.suffix in (".c", ".h")) if sources.is_dir() else []
+    codes: dict[str, str] = {}
+    while waiting:
+        path = waiting.pop()
+        code = code_of(path.read_text(encoding="utf-8"))
+        codes[path.relative_to(include if path.is_relative_to(include) else sources).as_posix()] = code
+        waiting += [header for name in _INCLUDED.findall(code) if name not in codes and (header := include / name).is_file()]
+    whole = "".join(f"{name}\n{code}\n" for name, code in sorted(codes.items()))
+    return hashlib.sha256(whole.encode()).hexdigest()[:LENGTH] if codes else None
 
 
 def of_tree(root: Path) -> str | None:
     """The digest of the core of a source tree; None outside of one."""
-    return digest_of([root / "src", root / "include"])
+    return digest_of(root / "src", root / "include")
 
 
 # ---- on pages ----
@@ -70,4 +74,4 @@ def write_header(path: Path, digest: str) -> None:
 
 
 if __name__ == "__main__":
-    write_header(Path(sys.argv[3]), digest_of([Path(sys.argv[1]), Path(sys.argv[2])]) or "")
+    write_header(Path(sys.argv[3]), digest_of(Path(sys.argv[1]), Path(sys.argv[2])) or "")

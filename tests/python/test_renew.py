@@ -64,7 +64,8 @@ def test_only_rows_of_another_core_are_measured_anew(norbench, rows, tmp_path):
 def test_a_part_of_the_rows(norbench, rows):
     assert norbench("renew", rows, "--cell", CELL, "--workload", "dir*,create")[0] == 0
     assert runs(rows) == 1 and [one.get("core") for one in bench.read_rows(rows) if one["fs"] == "nf2fs"] == ["new", "old", "new", "old", None]
-    assert norbench("renew", rows, "--cell", CELL, "--workload", "create", "--all")[0] == 0
+    assert "no such row" in norbench("renew", rows, "--cell", CELL, "--chip", "w25q80")[2]
+    assert norbench("renew", rows, "--cell", CELL, "--workload", "create", "--chip", "w25q80,w25q256", "--all")[0] == 0
     anew = next(one for one in bench.read_rows(rows) if one["fs"] == "nf2fs" and one["workload"] == "create")
     assert runs(rows) == 2 and anew["ratio_native"] == 2.2         # native's row of the file, which was not measured anew
 
@@ -98,8 +99,9 @@ def test_gates_of_one_file_system_alone(norbench, rows, tmp_path):
 
 # ---- the digest ----
 
-def tree(folder, code, header="int f(void);\n"):
-    for name, text in (("src/a.c", code), ("include/nf2fs/nf2fs.h", header)):
+def tree(folder, code, header="int f(void);\n", other="int h(void);\n"):
+    files = (("src/a.c", '#include "nf2fs/nf2fs.h"\n' + code), ("include/nf2fs/nf2fs.h", header), ("include/nf2fs/other.h", other), ("src/notes.txt", other))
+    for name, text in files:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -114,6 +116,13 @@ def test_comments_and_blank_space_are_no_part_of_the_digest(tmp_path):
               tree(tmp_path / "5", 'int f(void) { return 1; }\nconst char *s = "/* not */ a // comment";\n', "int g(void);\n")}
     assert len(others) == 3 and one not in others
     assert core_digest.of_tree(tmp_path) is None
+
+
+def test_a_header_counts_where_the_core_includes_it(tmp_path):
+    code, includes = "int f(void) { return 1; }\n", '#include "nf2fs/other.h"\n'
+    alone = [tree(tmp_path / f"a{index}", code, other=other) for index, other in enumerate(("int h(void);\n", "int h(int);\n"))]
+    used = [tree(tmp_path / f"u{index}", code, includes, other) for index, other in enumerate(("int h(void);\n", "int h(int);\n"))]
+    assert alone[0] == alone[1] and len({*alone, *used}) == 3
 
 
 def test_the_build_makes_the_same_digest(tmp_path):
