@@ -148,8 +148,14 @@ int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
     if (fs->group_busy == NF2_GROUP_NONE) {
         return nf2_tree_find_as_is(fs, key, entry);
     }
-    int found = seek(fs, key, NF2_AT_OR_BELOW, entry);
-    return found > 0 ? nf2_key_compare(&entry->key, key) == 0 : found;
+    int found = nf2_tree_find_as_is(fs, key, entry);
+    NF2_TRY(found);
+    if (found == 0) {
+        entry->body.at.record.block = NF2_NO_BLOCK;
+    }
+    found = look_through(fs, key, NF2_AT_OR_BELOW, entry);
+    NF2_TRY(found);
+    return found != 0 && found != GONE && nf2_key_compare(&entry->key, key) == 0;
 }
 
 int nf2_tree_get(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)

@@ -50,7 +50,7 @@ int nf2_tree_bound(nf2_t *fs, bool above, const struct nf2_key *from, struct nf2
  */
 int nf2_tree_child(nf2_t *fs, uint32_t place, struct nf2_front *front, struct nf2_child *node);
 
-/* The entry with this key, or the next one of its id in a direction: 1, 0 if there is none, or an error. */
+/* The entry with this key, or the next one of its id in a direction: 1, 0 if none, or an error. */
 int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                         struct nf2_entry *entry);
