@@ -6,7 +6,7 @@ import signal
 import pytest
 from fake import FakeLibrary
 
-from nf2fs import cli, images, interrupts, native
+from nf2fs import bench_cli, cli, images, interrupts, native
 
 # A shell's background jobs ignore it, and all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -34,6 +34,18 @@ def signals_as_they_were():
     before = handlers()
     yield
     restore(before)
+
+
+@pytest.fixture
+def norbench(capsys):
+    """Runs norbench's command line: its exit code, what it printed, and its messages."""
+    def run(*arguments):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            bench_cli.main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return stop.value.code or 0, out, err
+    return run
 
 
 @pytest.fixture(params=["fake", "native"] if NATIVE else ["fake"])

@@ -3,7 +3,7 @@
 
 import pytest
 
-from nf2fs import bench, bench_best, bench_choose, bench_cli, bench_elsewhere, bench_energy, bench_table, figures
+from nf2fs import bench, bench_best, bench_choose, bench_elsewhere, bench_energy, bench_table, figures
 
 try:
     CELL = bench.find_program()
@@ -12,17 +12,6 @@ except bench.BenchError:
 SYSTEMS = bench.read_catalogue(CELL).file_systems if CELL else []
 needs_program = pytest.mark.skipif(CELL is None, reason="norbench-cell is not built (make release)")
 needs_littlefs = pytest.mark.skipif("littlefs" not in SYSTEMS, reason="LittleFS is not in this build")
-
-
-@pytest.fixture
-def norbench(capsys):
-    def run(*arguments):
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            bench_cli.main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return stop.value.code or 0, out, err
-    return run
 
 
 def cell(fs, workload="create32", chip="w25q80", **keys):

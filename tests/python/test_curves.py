@@ -5,24 +5,13 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from nf2fs import bench, bench_cli, bench_curves, plots
+from nf2fs import bench, bench_curves, plots
 
 try:
     CELL = bench.find_program()
 except bench.BenchError:
     CELL = None
 needs_program = pytest.mark.skipif(CELL is None, reason="norbench-cell is not built (make release)")
-
-
-@pytest.fixture
-def norbench(capsys):
-    def run(*arguments):
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            bench_cli.main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return stop.value.code or 0, out, err
-    return run
 
 
 def row(fs="nf2fs", workload="w", **keys):

@@ -11,7 +11,7 @@ from pathlib import Path
 import formats
 import pytest
 
-from nf2fs import bench, bench_choose, bench_cli, bench_page, bench_processor, bench_sweep, bench_table
+from nf2fs import bench, bench_choose, bench_page, bench_processor, bench_sweep, bench_table
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ("arm-none-eabi-gcc", "qemu-arm")
@@ -23,17 +23,6 @@ try:
 except bench.BenchError:
     CELL = None
 needs_tools = pytest.mark.skipif(CELL is None or bool(MISSING_TOOLS), reason=f"norbench-cell or {', '.join(MISSING_TOOLS)} is not there (make release; Debian: gcc-arm-none-eabi, libnewlib-arm-none-eabi, qemu-user)")
-
-
-@pytest.fixture
-def norbench(capsys):
-    def run(*arguments):
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            bench_cli.main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return stop.value.code or 0, out, err
-    return run
 
 
 def row(fs="nf2fs", **keys):

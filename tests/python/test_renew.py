@@ -7,21 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from nf2fs import bench, bench_cli, core_digest, figures, gates, study_page
+from nf2fs import bench, core_digest, figures, gates, study_page
 
 CELL = str(Path(__file__).with_name("fake_cell.py"))
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def norbench(capsys):
-    def run(*arguments):
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            bench_cli.main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return stop.value.code or 0, out, err
-    return run
 
 
 def row(fs="nf2fs", workload="create", **keys):

@@ -9,20 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from nf2fs import bench, bench_cli, bench_studies, figures, gates, plots, study_page, study_tables
+from nf2fs import bench, bench_studies, figures, gates, plots, study_page, study_tables
 
 CELL = str(Path(__file__).with_name("fake_cell.py"))
-
-
-@pytest.fixture
-def norbench(capsys):
-    def run(*arguments):
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            bench_cli.main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return stop.value.code or 0, out, err
-    return run
 
 
 def row(fs="nf2fs", workload="w", **keys):

@@ -10,21 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from nf2fs import bench, bench_cli, bench_store, bench_sweep
+from nf2fs import bench, bench_store, bench_sweep
 
 CELL = str(Path(__file__).with_name("fake_cell.py"))
 WORKLOADS = "create,swrite,gcfill"
-
-
-@pytest.fixture
-def norbench(capsys):
-    def run(*arguments):
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            bench_cli.main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return stop.value.code or 0, out, err
-    return run
 
 
 def sweep(norbench, out, *more):

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from nf2fs import bench, bench_cli, bench_wake, bench_wear, figures, gates, target
+from nf2fs import bench, bench_wake, bench_wear, figures, gates, target
 from nf2fs.bench_run import names
 
 try:
@@ -13,17 +13,6 @@ try:
 except bench.BenchError:
     CELL = None
 needs_program = pytest.mark.skipif(CELL is None, reason="norbench-cell is not built (make release)")
-
-
-@pytest.fixture
-def norbench(capsys):
-    def run(*arguments):
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            bench_cli.main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return stop.value.code or 0, out, err
-    return run
 
 
 # ---- options of a name ----
