@@ -143,19 +143,24 @@ int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struc
     return found;
 }
 
-int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
+/* The entry with a key, by the tree and the changes: it lies in the key's leaf, if anywhere. */
+static NF2_APART int find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
 {
-    if (fs->group_busy == NF2_GROUP_NONE) {
-        return nf2_tree_find_as_is(fs, key, entry);
-    }
-    int found = nf2_tree_find_as_is(fs, key, entry);
+    int found = nf2_tree_seek_in_leaf(fs, key, NF2_AT_OR_BELOW, entry);
+
     NF2_TRY(found);
-    if (found == 0) {
+    if (found == 0 || nf2_key_compare(&entry->key, key) != 0) {
         entry->body.at.record.block = NF2_NO_BLOCK;
     }
     found = look_through(fs, key, NF2_AT_OR_BELOW, entry);
     NF2_TRY(found);
     return found != 0 && found != GONE && nf2_key_compare(&entry->key, key) == 0;
+}
+
+int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
+{
+    return fs->group_busy != NF2_GROUP_NONE ? find(fs, key, entry) :
+           nf2_tree_find_as_is(fs, key, entry);
 }
 
 int nf2_tree_get(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)

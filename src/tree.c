@@ -198,9 +198,8 @@ static int follows(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
     return how == NF2_ABOVE ? found : found > 0 && nf2_key_compare(&entry->key, key) == 0;
 }
 
-/* The same in the leaf where the key belongs. */
-static int seek_in_leaf(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
-                        struct nf2_entry *entry)
+int nf2_tree_seek_in_leaf(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
+                          struct nf2_entry *entry)
 {
     struct nf2_way *way = &fs->way;
     struct nf2_iterator gap;
@@ -230,7 +229,7 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
     bool above = how >= NF2_ABOVE;
     int found;
 
-    while ((found = seek_in_leaf(fs, key, how, entry)) == 0 && fs->way.known) {
+    while ((found = nf2_tree_seek_in_leaf(fs, key, how, entry)) == 0 && fs->way.known) {
         int bounded = nf2_tree_bound(fs, above, key, &entry->key);
         /* beyond are only other ids: many leaves may be empty there */
         if (bounded <= 0 || entry->key.id != id) {
@@ -267,7 +266,7 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
     if (i < NF2_HINTS) {
         NF2_TRY(nf2_entry_at(fs, (uint16_t)(hint >> 13), (int)(hint & 0x1FFFu), entry));
     } else {
-        int found = seek_in_leaf(fs, key, NF2_AT_OR_BELOW, entry);
+        int found = nf2_tree_seek_in_leaf(fs, key, NF2_AT_OR_BELOW, entry);
         if (found <= 0 || nf2_key_compare(&entry->key, key) != 0) {
             return found < 0 ? found : 0;
         }

@@ -54,6 +54,9 @@ int nf2_tree_child(nf2_t *fs, uint32_t place, struct nf2_front *front, struct nf
 int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                         struct nf2_entry *entry);
+/* The same in the leaf where the key belongs alone. */
+int nf2_tree_seek_in_leaf(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
+                          struct nf2_entry *entry);
 
 /*
  * pending.c: the same, with the changes of a GROUP that is not applied. What nf2_tree_seek finds
