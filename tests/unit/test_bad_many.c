@@ -302,16 +302,20 @@ static void nothing_is_erased(struct nf2_space *space)
     space->erased_regions = 0;
 }
 
+static uint32_t state_of(const struct nf2_space *space, uint32_t block)
+{
+    return (uint32_t)space->state[block / 4] >> block % 4 * 2 & 3u;
+}
+
 /* A free one in front of one in use. */
 static uint32_t last_free(const struct nf2_space *space)
 {
-    uint32_t block = 4, behind = 0;
+    uint32_t block = 4;
 
-    while (block + 1u < space->regions && (behind != 2u || (space->state[block / 4] >> block % 4 * 2 & 3u) != 0)) {
-        behind = space->state[block / 4] >> block % 4 * 2 & 3u;
+    while (block + 2u < space->regions && (state_of(space, block) != 2u || state_of(space, block + 1u) != 0)) {
         block++;
     }
-    return block - 1u;
+    return block;
 }
 
 /*
